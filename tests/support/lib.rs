@@ -1,0 +1,1 @@
+//! Scratch databases and kill helpers.
