@@ -45,8 +45,9 @@ impl ConnectionSettings {
 
     /// For sqlx. Mind that the `Debug` of sqlx's own type shows the password.
     ///
-    /// sqlx starts from this process's `PGOPTIONS` whatever it is told; settings given here win
-    /// over it where both name the same one.
+    /// sqlx sets `TimeZone` to UTC and `DateStyle` to ISO in each session, over any option given
+    /// here; and it starts from this process's `PGOPTIONS` whatever it is told, where a setting of the same
+    /// name given here wins.
     pub fn sqlx(&self) -> PgConnectOptions {
         let options = PgConnectOptions::new_without_pgpass()
             .port(self.port())

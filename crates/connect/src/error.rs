@@ -50,6 +50,13 @@ impl ConnectErrorKind {
 /// Why there is no connection: what, why and what to do about it. Never holds a password.
 #[derive(Debug, thiserror::Error)]
 pub struct ConnectError {
+    #[source]
+    source: Option<tokio_postgres::Error>,
+    inner: Box<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
     kind: ConnectErrorKind,
     what: String,
     why: Option<String>,
@@ -57,18 +64,16 @@ pub struct ConnectError {
     sqlstate: Option<String>,
     tries: u32,
     waited: Duration,
-    #[source]
-    source: Option<tokio_postgres::Error>,
 }
 
 impl fmt::Display for ConnectError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.what)?;
-        if self.tries > 1 {
-            let seconds = self.waited.as_secs_f32();
-            write!(f, ", tried {} times in {seconds:.1} s", self.tries)?;
+        f.write_str(&self.inner.what)?;
+        if self.inner.tries > 1 {
+            let seconds = self.inner.waited.as_secs_f32();
+            write!(f, ", tried {} times in {seconds:.1} s", self.inner.tries)?;
         }
-        if let Some(why) = &self.why {
+        if let Some(why) = &self.inner.why {
             write!(f, ": {why}")?;
         }
         Ok(())
@@ -83,14 +88,16 @@ impl ConnectError {
         fix: impl Into<String>,
     ) -> Self {
         Self {
-            kind,
-            what: what.into(),
-            why,
-            fix: fix.into(),
-            sqlstate: None,
-            tries: 1,
-            waited: Duration::ZERO,
             source: None,
+            inner: Box::new(Inner {
+                kind,
+                what: what.into(),
+                why,
+                fix: fix.into(),
+                sqlstate: None,
+                tries: 1,
+                waited: Duration::ZERO,
+            }),
         }
     }
 
@@ -104,7 +111,7 @@ impl ConnectError {
     }
 
     pub(crate) fn with_sqlstate(mut self, sqlstate: &str) -> Self {
-        self.sqlstate = Some(sqlstate.to_owned());
+        self.inner.sqlstate = Some(sqlstate.to_owned());
         self
     }
 
@@ -113,51 +120,51 @@ impl ConnectError {
         self
     }
 
-    pub(crate) const fn with_tries(mut self, tries: u32, waited: Duration) -> Self {
-        self.tries = tries;
-        self.waited = waited;
+    pub(crate) fn with_tries(mut self, tries: u32, waited: Duration) -> Self {
+        self.inner.tries = tries;
+        self.inner.waited = waited;
         self
     }
 
     /// The cause.
-    pub const fn kind(&self) -> ConnectErrorKind {
-        self.kind
+    pub fn kind(&self) -> ConnectErrorKind {
+        self.inner.kind
     }
 
     /// The stable id of the error table, `TH0402` and so on.
-    pub const fn code(&self) -> &'static str {
-        self.kind.code()
+    pub fn code(&self) -> &'static str {
+        self.inner.kind.code()
     }
 
     /// What failed and where, a lower-case fragment.
     pub fn what(&self) -> &str {
-        &self.what
+        &self.inner.what
     }
 
     /// The cause behind it, where one is known.
     pub fn why(&self) -> Option<&str> {
-        self.why.as_deref()
+        self.inner.why.as_deref()
     }
 
     /// What the reader can do.
     pub fn fix(&self) -> &str {
-        &self.fix
+        &self.inner.fix
     }
 
     /// The server's SQLSTATE, where a server answered.
     pub fn sqlstate(&self) -> Option<&str> {
-        self.sqlstate.as_deref()
+        self.inner.sqlstate.as_deref()
     }
 
     /// How often the server was tried, and for how long in all.
-    pub const fn tries(&self) -> (u32, Duration) {
-        (self.tries, self.waited)
+    pub fn tries(&self) -> (u32, Duration) {
+        (self.inner.tries, self.inner.waited)
     }
 
     /// Whether the same settings may work a moment later.
-    pub const fn is_transient(&self) -> bool {
+    pub fn is_transient(&self) -> bool {
         matches!(
-            self.kind,
+            self.inner.kind,
             ConnectErrorKind::Unreachable
                 | ConnectErrorKind::ServerExhausted
                 | ConnectErrorKind::Standby

@@ -1,9 +1,10 @@
-//! A connection URL taken apart, and the same URL with its password hidden.
+//! A connection URL taken apart.
 //!
 //! `postgres://user:password@host:port/database?parameter=value`, every part optional and
 //! percent-encoded. Nothing here repeats a piece of text that might be part of a password.
 
 use crate::error::ConnectError;
+use crate::mask::mask;
 use crate::percent;
 use crate::secret::Secret;
 
@@ -48,165 +49,174 @@ pub(crate) struct Parts {
     pub(crate) sslmode: Option<String>,
     pub(crate) connect_timeout: Option<String>,
     pub(crate) options: Option<String>,
-    pub(crate) application_name: Option<String>,
     pub(crate) target_session_attrs: Option<String>,
 }
 
+const FORM: &str =
+    "write postgres://user@host:5432/database, with the password in PGPASSWORD or ~/.pgpass";
+
 /// Takes `text` apart. `from` names where the text came from (`--database-url`, `DATABASE_URL`).
 pub(crate) fn parse(text: &str, from: &str) -> Result<Parts, ConnectError> {
-    let refuse = |why: &str, fix: &str| {
-        ConnectError::malformed(
-            format!("the URL of {from} cannot be used ({})", mask(text)),
-            why,
-            fix,
-        )
-    };
-    const FORM: &str =
-        "write postgres://user@host:5432/database, with the password in PGPASSWORD or ~/.pgpass";
-
-    if text.chars().any(char::is_control) {
-        return Err(refuse(
-            "it contains a control character (a line break at its end?)",
-            FORM,
-        ));
-    }
-    let Some((scheme, rest)) = text.split_once("://") else {
-        return Err(if text.contains('=') {
-            refuse("it is a list of name=value words, not a URL", FORM)
-        } else {
-            refuse("it has no ://", FORM)
-        });
-    };
-    if scheme != "postgres" && scheme != "postgresql" {
-        return Err(refuse(
-            "it does not start with postgres:// or postgresql://; thrice works on PostgreSQL only",
-            FORM,
-        ));
-    }
-
+    let text = Text { text, from };
+    let rest = text.behind_scheme()?;
     let authority_end = rest.find(['/', '?']).unwrap_or(rest.len());
     let (authority, tail) = rest.split_at(authority_end);
     let (path, query) = tail.split_once('?').unwrap_or((tail, ""));
-
-    let user_text = match authority.matches('@').count() {
-        // A slash or question mark inside a password ends the authority early.
-        0 if path.contains('@')
-            || query
-                .split(['=', '&'])
-                .next()
-                .is_some_and(|first| first.contains('@')) =>
-        {
-            return Err(refuse(
-                "there is an @ behind a / or ?",
-                "inside a user name or password write / as %2F, ? as %3F and @ as %40",
-            ));
-        }
-        0 => None,
-        1 => authority.split_once('@').map(|(user, _)| user),
-        _ => {
-            return Err(refuse(
-                "there is more than one @ in front of the host",
-                "inside a user name or password write @ as %40",
-            ));
-        }
-    };
-    let host_text = authority
-        .split_once('@')
-        .map_or(authority, |(_, host)| host);
-
-    let decode = |part: &str, what: &str| {
-        percent::decode(part).map_err(|e| refuse(&format!("{what}: {}", e.why()), FORM))
-    };
-    let decode_some = |part: &str, what: &str| -> Result<Option<String>, ConnectError> {
-        Ok(Some(decode(part, what)?).filter(|text| !text.is_empty()))
-    };
-
     let mut parts = Parts::default();
-    if let Some(user_text) = user_text {
-        let (user, password) = match user_text.split_once(':') {
-            Some((user, password)) => (user, Some(password)),
-            None => (user_text, None),
-        };
-        parts.user = decode_some(user, "user")?;
-        if let Some(password) = password {
-            parts.password = decode_some(password, "password")?.map(Secret::new);
-        }
-    }
-
-    if host_text.contains(',') {
-        return Err(several_hosts(from));
-    }
-    let (host, port) = split_port(host_text).ok_or_else(|| {
-        refuse(
-            "the host is an IPv6 address without closing bracket",
-            "write [::1]:5432",
-        )
-    })?;
-    parts.host = decode_some(host, "host")?;
-    parts.port = port.map(str::to_owned).filter(|port| !port.is_empty());
-    parts.database = decode_some(path.strip_prefix('/').unwrap_or(path), "database")?;
-    if parts
-        .database
-        .as_deref()
-        .is_some_and(|name| name.contains('/'))
-    {
-        return Err(refuse(
+    text.read_authority(authority, path, query, &mut parts)?;
+    let database = path.strip_prefix('/').unwrap_or(path);
+    if database.contains('/') {
+        return Err(text.refuse(
             "there is a / in the database name",
             "write it %2F if it belongs to the name",
         ));
     }
-
-    let mut seen: Vec<String> = Vec::new();
-    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let name = decode(name, "parameter name")?;
-        if let Some((_, why)) = REFUSED.iter().find(|(refused, _)| *refused == name) {
-            return Err(refuse(
-                &format!("parameter {name} is not supported: {why}"),
-                &format!("remove {name}"),
-            ));
-        }
-        if !KNOWN.contains(&name.as_str()) {
-            return Err(unknown_parameter(&name, refuse));
-        }
-        if seen.contains(&name) {
-            return Err(refuse(
-                &format!("parameter {name} is given twice"),
-                "keep one",
-            ));
-        }
-        let value = decode_some(value, &name)?;
-        match name.as_str() {
-            "host" if value.as_deref().is_some_and(|v| v.contains(',')) => {
-                return Err(several_hosts(from));
-            }
-            "host" => parts.host = value.or(parts.host),
-            "port" => parts.port = value.or(parts.port),
-            "user" => parts.user = value.or(parts.user),
-            "password" => parts.password = value.map(Secret::new).or(parts.password),
-            "dbname" => parts.database = value.or(parts.database),
-            "sslmode" => parts.sslmode = value,
-            "connect_timeout" => parts.connect_timeout = value,
-            "options" => parts.options = value,
-            "application_name" => parts.application_name = value,
-            _ => parts.target_session_attrs = value,
-        }
-        seen.push(name);
-    }
+    parts.database = text.decode(database, "database")?;
+    text.read_query(query, &mut parts)?;
     Ok(parts)
 }
 
-fn unknown_parameter(name: &str, refuse: impl Fn(&str, &str) -> ConnectError) -> ConnectError {
-    let printable = name.len() <= 40
+/// The URL and its origin: what a refusal names.
+struct Text<'a> {
+    text: &'a str,
+    from: &'a str,
+}
+
+impl<'a> Text<'a> {
+    fn refuse(&self, why: &str, fix: &str) -> ConnectError {
+        let what = format!(
+            "the URL of {} cannot be used ({})",
+            self.from,
+            mask(self.text)
+        );
+        ConnectError::malformed(what, why, fix)
+    }
+
+    /// The decoded part, `None` where it is empty.
+    fn decode(&self, part: &str, what: &str) -> Result<Option<String>, ConnectError> {
+        let decoded = percent::decode(part)
+            .map_err(|e| self.refuse(&format!("{what}: {}", e.why()), FORM))?;
+        Ok(Some(decoded).filter(|text| !text.is_empty()))
+    }
+
+    fn behind_scheme(&self) -> Result<&'a str, ConnectError> {
+        if self.text.chars().any(char::is_control) {
+            return Err(self.refuse(
+                "it contains a control character (a line break at its end?)",
+                FORM,
+            ));
+        }
+        let Some((scheme, rest)) = self.text.split_once("://") else {
+            return Err(if self.text.contains('=') {
+                self.refuse("it is a list of name=value words, not a URL", FORM)
+            } else {
+                self.refuse("it has no ://", FORM)
+            });
+        };
+        if scheme != "postgres" && scheme != "postgresql" {
+            return Err(self.refuse(
+                "it does not start with postgres:// or postgresql://; thrice works on PostgreSQL only",
+                FORM,
+            ));
+        }
+        Ok(rest)
+    }
+
+    /// `user:password@host:port`
+    fn read_authority(
+        &self,
+        authority: &str,
+        path: &str,
+        query: &str,
+        parts: &mut Parts,
+    ) -> Result<(), ConnectError> {
+        let first_name = query.split(['=', '&']).next().unwrap_or_default();
+        let (user_text, host_text) = match authority.matches('@').count() {
+            // A slash or question mark inside a password ends the authority early.
+            0 if path.contains('@') || first_name.contains('@') => {
+                return Err(self.refuse(
+                    "there is an @ behind a / or ?",
+                    "inside a user name or password write / as %2F, ? as %3F and @ as %40",
+                ));
+            }
+            0 | 1 => authority.split_once('@').unwrap_or(("", authority)),
+            _ => {
+                return Err(self.refuse(
+                    "there is more than one @ in front of the host",
+                    "inside a user name or password write @ as %40",
+                ));
+            }
+        };
+        let (user, password) = user_text.split_once(':').unwrap_or((user_text, ""));
+        parts.user = self.decode(user, "user")?;
+        parts.password = self.decode(password, "password")?.map(Secret::new);
+        if host_text.contains(',') {
+            return Err(several_hosts(self.from));
+        }
+        let (host, port) = split_port(host_text).ok_or_else(|| {
+            self.refuse(
+                "the host is an IPv6 address without closing bracket",
+                "write [::1]:5432",
+            )
+        })?;
+        parts.host = self.decode(host, "host")?;
+        parts.port = port.map(str::to_owned).filter(|port| !port.is_empty());
+        Ok(())
+    }
+
+    fn read_query(&self, query: &str, parts: &mut Parts) -> Result<(), ConnectError> {
+        let mut seen: Vec<String> = Vec::new();
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let name = self.decode(name, "parameter name")?.unwrap_or_default();
+            if let Some((_, why)) = REFUSED.iter().find(|(refused, _)| *refused == name) {
+                return Err(self.refuse(
+                    &format!("parameter {name} is not supported: {why}"),
+                    &format!("remove {name}"),
+                ));
+            }
+            if !KNOWN.contains(&name.as_str()) {
+                return Err(unknown_parameter(&name, query, self));
+            }
+            if seen.contains(&name) {
+                return Err(self.refuse(&format!("parameter {name} is given twice"), "keep one"));
+            }
+            let value = self.decode(value, &name)?;
+            match name.as_str() {
+                "host" if value.as_deref().is_some_and(|v| v.contains(',')) => {
+                    return Err(several_hosts(self.from));
+                }
+                "host" => parts.host = value.or(parts.host.take()),
+                "port" => parts.port = value.or(parts.port.take()),
+                "user" => parts.user = value.or(parts.user.take()),
+                "password" => parts.password = value.map(Secret::new).or(parts.password.take()),
+                "dbname" => parts.database = value.or(parts.database.take()),
+                "sslmode" => parts.sslmode = value,
+                "connect_timeout" => parts.connect_timeout = value,
+                "options" => parts.options = value,
+                "target_session_attrs" => parts.target_session_attrs = value,
+                // application_name is thrice's own: its connections are told apart by it.
+                _ => {}
+            }
+            seen.push(name);
+        }
+        Ok(())
+    }
+}
+
+/// A raw @ in the query may end a password that a ? cut in two: then no word of it is repeated.
+fn unknown_parameter(name: &str, query: &str, text: &Text<'_>) -> ConnectError {
+    let printable = !query.contains('@')
+        && name.len() <= 40
         && !name.is_empty()
         && name
             .chars()
             .all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c));
     let fix = format!("known parameters: {}", KNOWN.join(", "));
     if printable {
-        refuse(&format!("parameter {name} is not known"), &fix)
+        text.refuse(&format!("parameter {name} is not known"), &fix)
     } else {
-        refuse(
+        text.refuse(
             "there is text behind the ? that is not name=value",
             "inside a password write ? as %3F and & as %26",
         )
@@ -235,74 +245,6 @@ fn split_port(text: &str) -> Option<(&str, Option<&str>)> {
         Some((host, port)) => (host, Some(port)),
         None => (text, None),
     })
-}
-
-/// The text with everything hidden that can be a password, however broken the text is.
-///
-/// Hidden are: all between the first `:` behind `://` and the last `@`, and every value of a
-/// `password`-like word. A text without `://` and `@` is shown up to its first `=`.
-pub(crate) fn mask(text: &str) -> String {
-    let shown: String = text.chars().filter(|c| !c.is_control()).collect();
-    let Some((scheme, rest)) = shown.split_once("://") else {
-        let mut head: String = shown.chars().take_while(|c| *c != '=').take(24).collect();
-        if head.contains(['@', ':']) {
-            head.clear();
-        }
-        return format!("{head}…");
-    };
-    let (user_info, rest) = match rest.rsplit_once('@') {
-        Some((user_info, rest)) => (Some(user_info), rest),
-        None => (None, rest),
-    };
-    let mut out = format!("{scheme}://");
-    match user_info.map(|info| {
-        info.split_once(':')
-            .map_or((info, false), |(user, _)| (user, true))
-    }) {
-        // Without a colon it is a user name, unless it looks like text that an @ ended too early.
-        Some((user, false)) if user.contains(['/', '?', '=']) => out.push_str("***@"),
-        Some((user, hidden)) => {
-            out.push_str(user);
-            out.push_str(if hidden { ":***@" } else { "@" });
-        }
-        None => {}
-    }
-    let (before_query, query) = match rest.split_once('?') {
-        Some((before, query)) => (before, Some(query)),
-        None => (rest, None),
-    };
-    match before_query.split_once(':') {
-        // `postgres://kim:word` with its host forgotten: the word may be the password.
-        Some((host, port))
-            if user_info.is_none() && !host.starts_with('[') && !starts_with_port(port) =>
-        {
-            out.push_str(host);
-            out.push_str(":***");
-        }
-        _ => out.push_str(before_query),
-    }
-    if let Some(query) = query {
-        for (nth, pair) in query.split('&').enumerate() {
-            out.push(if nth == 0 { '?' } else { '&' });
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            out.push_str(name);
-            if !value.is_empty() {
-                let safe = matches!(
-                    name,
-                    "host" | "port" | "user" | "dbname" | "sslmode" | "connect_timeout"
-                );
-                out.push('=');
-                out.push_str(if safe { value } else { "***" });
-            }
-        }
-    }
-    out
-}
-
-fn starts_with_port(text: &str) -> bool {
-    text.split('/')
-        .next()
-        .is_some_and(|port| port.chars().all(|c| c.is_ascii_digit()))
 }
 
 #[cfg(test)]
