@@ -1,0 +1,163 @@
+//! Which partitions `run` takes: what has ended, waited out its delay, and has no receipt. Pure; the time is an argument.
+
+use crate::interval::Interval;
+use crate::schedule::{Partition, Schedule};
+use crate::time::{Timestamp, later};
+use std::time::Duration;
+
+/// How many missed intervals a run catches up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CatchUp {
+    /// All of them.
+    All,
+    /// At most so many, the newest ones; 0: none, everything waits to be asked for.
+    Newest(u32),
+}
+
+/// When a pipeline's partitions fall due.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DuePolicy {
+    /// Start of the first interval.
+    pub start: Timestamp,
+    /// End of the last interval, if the pipeline has one.
+    pub end: Option<Timestamp>,
+    /// Wait after an interval's end.
+    pub delay: Duration,
+    /// How many missed intervals a run catches up.
+    pub catch_up: CatchUp,
+}
+
+/// Why a partition may not start yet, or ever.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotDue {
+    /// It lies before the pipeline's start.
+    BeforeStart {
+        /// Start of the pipeline.
+        start: Timestamp,
+    },
+    /// It lies after the pipeline's end.
+    AfterEnd {
+        /// End of the pipeline.
+        end: Timestamp,
+    },
+    /// The interval has not ended.
+    NotEnded {
+        /// When it ends.
+        end: Timestamp,
+    },
+    /// The delay is not over.
+    Delay {
+        /// When it is.
+        due_at: Timestamp,
+    },
+}
+
+impl DuePolicy {
+    /// The instant from which a partition is due: its end plus the delay.
+    pub fn due_at(&self, partition: &Partition) -> Timestamp {
+        later(partition.interval.end(), self.delay).unwrap_or(Timestamp::MAX)
+    }
+
+    /// Whether a partition is due at `as_of`.
+    ///
+    /// # Errors
+    /// [`NotDue`] with the reason.
+    pub fn check(&self, partition: &Partition, as_of: Timestamp) -> Result<(), NotDue> {
+        let interval = partition.interval;
+        if interval.start() < self.start {
+            return Err(NotDue::BeforeStart { start: self.start });
+        }
+        if let Some(end) = self.end
+            && interval.end() > end
+        {
+            return Err(NotDue::AfterEnd { end });
+        }
+        if interval.end() > as_of {
+            return Err(NotDue::NotEnded { end: interval.end() });
+        }
+        let due_at = self.due_at(partition);
+        if due_at > as_of { Err(NotDue::Delay { due_at }) } else { Ok(()) }
+    }
+
+    /// All partitions that are due at `as_of`, oldest first, whatever the ledger says of them.
+    pub fn all_due<'a>(&self, schedule: &'a Schedule, as_of: Timestamp) -> impl Iterator<Item = Partition> + use<'a> {
+        let policy = self.clone();
+        Interval::new(self.start, self.end.map_or(as_of, |end| end.min(as_of)))
+            .ok()
+            .map(|within| schedule.partitions(within))
+            .into_iter()
+            .flatten()
+            .take_while(move |partition| policy.due_at(partition) <= as_of)
+    }
+
+    /// The partitions that a run takes by itself at `as_of`, newest first: due, not in `settled`, and within the catch-up.
+    ///
+    /// `settled` says which interval starts are published, closed, or failed for good.
+    pub fn to_run(&self, schedule: &Schedule, as_of: Timestamp, settled: impl Fn(Timestamp) -> bool) -> Vec<Partition> {
+        let mut open: Vec<Partition> =
+            self.all_due(schedule, as_of).filter(|partition| !settled(partition.interval.start())).collect();
+        open.reverse();
+        if let CatchUp::Newest(most) = self.catch_up {
+            open.truncate(usize::try_from(most).unwrap_or(usize::MAX));
+        }
+        open
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grain::Grain;
+    use crate::time::Zone;
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    fn seoul() -> Schedule {
+        Schedule::new(Grain::Day, Zone::named("Asia/Seoul").unwrap())
+    }
+
+    fn policy(catch_up: CatchUp) -> DuePolicy {
+        DuePolicy { start: at("2026-03-01T00:00:00+09:00"), end: None, delay: Duration::from_secs(7800), catch_up }
+    }
+
+    #[test]
+    fn a_day_is_due_when_its_delay_is_over() {
+        let (schedule, policy) = (seoul(), policy(CatchUp::All));
+        let day = schedule.partition_for_key("2026-03-24").unwrap();
+        let noon = at("2026-03-24T12:00:00+09:00");
+        assert_eq!(policy.check(&day, noon), Err(NotDue::NotEnded { end: at("2026-03-25T00:00:00+09:00") }));
+        let one = at("2026-03-25T01:00:00+09:00");
+        assert_eq!(policy.check(&day, one), Err(NotDue::Delay { due_at: at("2026-03-25T02:10:00+09:00") }));
+        assert_eq!(policy.check(&day, at("2026-03-25T02:10:00+09:00")), Ok(()));
+        let early = schedule.partition_for_key("2026-02-28").unwrap();
+        assert!(matches!(policy.check(&early, noon), Err(NotDue::BeforeStart { .. })));
+    }
+
+    #[test]
+    fn a_run_takes_the_newest_and_leaves_what_is_settled() {
+        let schedule = seoul();
+        let now = at("2026-03-15T02:10:00+09:00");
+        let settled = at("2026-03-13T00:00:00+09:00");
+        let keys = |catch_up| -> Vec<String> {
+            policy(catch_up)
+                .to_run(&schedule, now, |start| start == settled)
+                .iter()
+                .map(|p| p.key.to_string())
+                .collect()
+        };
+        assert_eq!(keys(CatchUp::Newest(3)), ["2026-03-14", "2026-03-12", "2026-03-11"]);
+        assert_eq!(keys(CatchUp::All).len(), 13);
+        assert!(keys(CatchUp::Newest(0)).is_empty());
+    }
+
+    #[test]
+    fn the_end_is_the_end_of_the_last_interval() {
+        let mut policy = policy(CatchUp::All);
+        policy.end = Some(at("2026-03-04T00:00:00+09:00"));
+        let keys: Vec<String> =
+            policy.to_run(&seoul(), at("2026-05-01T00:00:00Z"), |_| false).iter().map(|p| p.key.to_string()).collect();
+        assert_eq!(keys, ["2026-03-03", "2026-03-02", "2026-03-01"]);
+    }
+}

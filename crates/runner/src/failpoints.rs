@@ -1,0 +1,106 @@
+//! Named places between the steps of a run where a test can stop, delay or kill the process.
+//!
+//! Without the feature `failpoints` every call compiles to nothing. With it, the environment variable
+//! `FAILPOINTS` of the [`fail`](https://docs.rs/fail) crate arms them by name, for example
+//! `FAILPOINTS='after_commit=return(kill)'`. Three arguments are understood: `kill` sends a real SIGKILL
+//! to this process, `stop` a SIGSTOP, and `sleep:MS` waits.
+
+/// Every failpoint on the road of one data interval, in the order in which a run meets them.
+pub const ALL: [&str; 16] = [
+    BEFORE_CLAIM,
+    AFTER_CLAIM,
+    AFTER_START,
+    STAGE_FILLED,
+    STAGE_MARKED,
+    AFTER_STAGE,
+    AFTER_CHECKS,
+    AFTER_VALIDATE,
+    PUBLISH_BEGUN,
+    PUBLISH_LOCKED,
+    PUBLISH_DELETED,
+    PUBLISH_WRITTEN,
+    PUBLISH_RECEIPT,
+    AFTER_COMMIT,
+    BEFORE_DROP,
+    AFTER_DROP,
+];
+
+/// The partition is chosen, nothing is written.
+pub const BEFORE_CLAIM: &str = "before_claim";
+/// The claim is durable, no run exists yet.
+pub const AFTER_CLAIM: &str = "after_claim";
+/// The run is `started`.
+pub const AFTER_START: &str = "after_start";
+/// The staging table is filled, its transaction is open.
+pub const STAGE_FILLED: &str = "stage_filled";
+/// The run is marked `staged` inside the staging transaction, not committed.
+pub const STAGE_MARKED: &str = "stage_marked";
+/// The run is `staged`.
+pub const AFTER_STAGE: &str = "after_stage";
+/// Checks have run, their results are not recorded.
+pub const AFTER_CHECKS: &str = "after_checks";
+/// The run is `validated`.
+pub const AFTER_VALIDATE: &str = "after_validate";
+/// The publish transaction has begun, nothing is locked.
+pub const PUBLISH_BEGUN: &str = "publish_begun";
+/// The partition row is locked and the fence was checked.
+pub const PUBLISH_LOCKED: &str = "publish_locked";
+/// The old rows are deleted in the open transaction.
+pub const PUBLISH_DELETED: &str = "publish_deleted";
+/// The new rows are written in the open transaction.
+pub const PUBLISH_WRITTEN: &str = "publish_written";
+/// The receipt is written in the open transaction; COMMIT comes next.
+pub const PUBLISH_RECEIPT: &str = "publish_receipt";
+/// COMMIT was answered, nobody was told.
+pub const AFTER_COMMIT: &str = "after_commit";
+/// The outcome is known, the staging table is still there.
+pub const BEFORE_DROP: &str = "before_drop";
+/// Everything is done but the report.
+pub const AFTER_DROP: &str = "after_drop";
+
+/// Arms what the environment variable `FAILPOINTS` names, for the rest of the process.
+///
+/// Does nothing without the feature `failpoints`.
+pub fn arm_from_environment() {
+    #[cfg(feature = "failpoints")]
+    std::mem::forget(fail::FailScenario::setup());
+}
+
+/// Marks one place. See the module.
+#[cfg(not(feature = "failpoints"))]
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "an empty function that must cost nothing")]
+pub(crate) fn hit(_name: &str) {}
+
+/// Marks one place. See the module.
+#[cfg(feature = "failpoints")]
+pub(crate) fn hit(name: &str) {
+    fail::eval(name, |argument| act(name, argument.as_deref().unwrap_or_default()));
+}
+
+#[cfg(feature = "failpoints")]
+fn act(name: &str, argument: &str) {
+    tracing::warn!(failpoint = name, argument, "failpoint");
+    match argument {
+        "kill" => signal_self("-KILL"),
+        "stop" => signal_self("-STOP"),
+        other => {
+            if let Some(ms) = other.strip_prefix("sleep:").and_then(|ms| ms.parse().ok()) {
+                std::thread::sleep(std::time::Duration::from_millis(ms));
+            }
+        }
+    }
+}
+
+/// A real signal from outside: the process has no chance to tidy up.
+#[cfg(feature = "failpoints")]
+fn signal_self(signal: &str) {
+    let pid = std::process::id().to_string();
+    let sent = std::process::Command::new("kill").args([signal, &pid]).status();
+    tracing::warn!(?sent, "signal sent to this process");
+    if signal == "-KILL" {
+        loop {
+            std::thread::park();
+        }
+    }
+}

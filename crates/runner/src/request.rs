@@ -1,0 +1,70 @@
+//! What a caller asks of one run: who, why, and what it may override.
+
+use std::time::Duration;
+
+use thrice_core::reason::Reason;
+use tokio_util::sync::CancellationToken;
+
+/// Why a run exists, as the ledger's column `trigger` spells it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trigger {
+    /// `thrice run` found the partition due.
+    Schedule,
+    /// A person or a service named the partition.
+    Manual,
+    /// The same call tries again after a transient failure.
+    Retry,
+    /// Part of the demonstration.
+    Demo,
+}
+
+impl Trigger {
+    /// The word in the ledger.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Schedule => "schedule",
+            Self::Manual => "manual",
+            Self::Retry => "retry",
+            Self::Demo => "demo",
+        }
+    }
+}
+
+/// One request to produce one partition.
+#[derive(Debug, Clone)]
+pub struct RunRequest {
+    /// Why the run exists.
+    pub trigger: Trigger,
+    /// A person asked for this very partition: opens a fresh retry budget, ignores a pending retry time, and
+    /// computes anew instead of adopting what an earlier run staged.
+    pub explicit: bool,
+    /// Replace rows that no receipt accounts for. Needs a reason.
+    pub overwrite_existing: bool,
+    /// Publish an empty result over a published partition. Needs a reason.
+    pub accept_drop: bool,
+    /// Publish into a closed partition. Needs a reason.
+    pub reopen: bool,
+    /// Why, in a person's words; stored with the run.
+    pub reason: Option<Reason>,
+    /// How long to wait for another worker that holds the partition. `None`: report it at once.
+    pub wait: Option<Duration>,
+    /// Fires when the run shall stop: before COMMIT the run ends as `failed`, class `cancelled`; a COMMIT that
+    /// is under way is waited for.
+    pub cancel: CancellationToken,
+}
+
+impl RunRequest {
+    /// A run of the given trigger without any override.
+    pub fn new(trigger: Trigger) -> Self {
+        Self {
+            trigger,
+            explicit: matches!(trigger, Trigger::Manual | Trigger::Demo),
+            overwrite_existing: false,
+            accept_drop: false,
+            reopen: false,
+            reason: None,
+            wait: None,
+            cancel: CancellationToken::new(),
+        }
+    }
+}
