@@ -1,0 +1,162 @@
+//! Evaluates compiled checks in a transaction of the caller, who has chosen its zone, search path and limits.
+
+use serde_json::Value;
+use thrice_core::sqlstate::SqlState;
+use tokio_postgres::Transaction;
+
+use crate::{
+    compile::{self, Compiled},
+    rule::{Check, Rule},
+    verdict::{Verdict, judge},
+};
+
+/// The checks could not be evaluated.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckError {
+    /// The expression of one check is not valid, or fails on the staged rows.
+    #[error("the check {name} cannot be evaluated: {}", said(.source))]
+    Expression {
+        /// The check's name.
+        name: String,
+        /// Place in the expression's text, in characters from 1, where the server named one.
+        position: Option<usize>,
+        /// What the server said.
+        source: tokio_postgres::Error,
+    },
+    /// The server or the connection failed for another reason.
+    #[error("the checks cannot be evaluated: {}", said(.0))]
+    Database(#[source] tokio_postgres::Error),
+}
+
+impl CheckError {
+    /// The server's code.
+    pub fn sqlstate(&self) -> Option<SqlState> {
+        SqlState::parse(self.driver().code()?.code())
+    }
+
+    /// The connection is gone.
+    pub fn is_connection_lost(&self) -> bool {
+        self.driver().is_closed() || self.driver().code().is_none()
+    }
+
+    fn driver(&self) -> &tokio_postgres::Error {
+        match self {
+            Self::Expression { source, .. } | Self::Database(source) => source,
+        }
+    }
+}
+
+/// What the server said, without the values of rows: class 22 puts them between quotes.
+fn said(error: &tokio_postgres::Error) -> String {
+    let Some(db) = error.as_db_error() else { return "the connection to the server failed".to_owned() };
+    let message = db.message();
+    if db.routine() == Some("exec_stmt_raise") {
+        return "a function raised an error; its text can hold row values and is not kept".to_owned();
+    }
+    if !db.code().code().starts_with("22") {
+        return message.to_owned();
+    }
+    match message.find(['"', '\'', '«', '»', '„', '“', '”', '‘', '’', '`', '「', '『']) {
+        Some(at) => format!("{}…", message.get(..at).unwrap_or_default()),
+        None => message.to_owned(),
+    }
+}
+
+/// Evaluates the checks in one pass.
+///
+/// Where the server refuses the statement, each expression is tried alone behind a savepoint, and the first one that
+/// fails is named. The transaction stays usable after [`CheckError::Expression`].
+pub async fn run(transaction: &mut Transaction<'_>, compiled: &Compiled) -> Result<Verdict, CheckError> {
+    match figures(transaction, compiled).await {
+        Ok(figures) => Ok(Verdict {
+            results: compiled.checks.iter().zip(figures).map(|(check, observed)| judge(check, observed)).collect(),
+        }),
+        Err(error) if error.as_db_error().is_some() && compiled.checks.len() > 1 => {
+            Err(name_the_culprit(transaction, compiled, error).await)
+        }
+        Err(error) => Err(blame(compiled.checks.first(), error)),
+    }
+}
+
+async fn figures(transaction: &mut Transaction<'_>, compiled: &Compiled) -> Result<Vec<i64>, tokio_postgres::Error> {
+    let savepoint = transaction.savepoint("thrice_checks").await?;
+    let bounds = compile::bounds(&compiled.subject.bounds);
+    let params: &[_] = if compiled.takes_bounds() { &bounds } else { &[] };
+    let row = savepoint.query_typed_one(&compiled.sql, params).await?;
+    let figures: Result<Vec<i64>, _> = (0..compiled.checks.len()).map(|index| row.try_get(index)).collect();
+    savepoint.commit().await?;
+    figures
+}
+
+async fn name_the_culprit(
+    transaction: &mut Transaction<'_>,
+    compiled: &Compiled,
+    error: tokio_postgres::Error,
+) -> CheckError {
+    for check in compiled.checks.iter().filter(|check| matches!(check.rule, Rule::Expression(_))) {
+        let alone = compile::compile(std::slice::from_ref(check), &compiled.subject);
+        match figures(transaction, &alone).await {
+            Ok(_) => {}
+            Err(own) if own.as_db_error().is_some() => return blame(Some(check), own),
+            Err(lost) => return CheckError::Database(lost),
+        }
+    }
+    CheckError::Database(error)
+}
+
+fn blame(check: Option<&Check>, source: tokio_postgres::Error) -> CheckError {
+    let about_the_query = source
+        .code()
+        .is_some_and(|code| matches!(code.code().get(..2), Some("22" | "42" | "0A" | "P0" | "21" | "38" | "39")));
+    match check {
+        Some(Check { name, rule: Rule::Expression(text), .. }) if about_the_query => {
+            CheckError::Expression { name: name.clone(), position: place(&source, text), source }
+        }
+        _ => CheckError::Database(source),
+    }
+}
+
+/// The expression stands behind a fixed head in the statement of a single check.
+fn place(error: &tokio_postgres::Error, text: &str) -> Option<usize> {
+    const HEAD: &str = "select pg_catalog.count(*) filter (where (\n";
+    let at = match error.as_db_error()?.position()? {
+        tokio_postgres::error::ErrorPosition::Original(at) => usize::try_from(*at).ok()?,
+        tokio_postgres::error::ErrorPosition::Internal { .. } => return None,
+    };
+    let at = at.checked_sub(HEAD.chars().count()).filter(|at| *at > 0)?;
+    Some(at.min(text.chars().count() + 1))
+}
+
+/// Up to `most` keys of rows that break the check, each as an object of column and text. For a person who asked to see
+/// data: the result holds values of rows and is never part of a [`Verdict`].
+///
+/// Empty for rules about the number of rows, and where there is no key.
+pub async fn sample_keys(
+    transaction: &mut Transaction<'_>,
+    compiled: &Compiled,
+    check: &Check,
+    most: u8,
+) -> Result<Vec<Value>, CheckError> {
+    let subject = &compiled.subject;
+    if subject.key.is_empty() || matches!(check.rule, Rule::Rows { .. } | Rule::NotEmpty) {
+        return Ok(Vec::new());
+    }
+    let pairs: Vec<String> =
+        subject.key.iter().map(|column| format!("{}, {column}::pg_catalog.text", literal(column.as_str()))).collect();
+    let sql = format!(
+        "select pg_catalog.json_build_object({}) from {} as staged where {} order by {} limit {most}",
+        pairs.join(", "),
+        subject.table,
+        compile::broken(&check.rule, subject),
+        compile::list(&subject.key),
+    );
+    let bounds = compile::bounds(&subject.bounds);
+    let params: &[_] = if compile::takes_bounds(std::slice::from_ref(check)) { &bounds } else { &[] };
+    let rows = transaction.query_typed(&sql, params).await.map_err(|error| blame(Some(check), error))?;
+    rows.iter().map(|row| row.try_get(0).map_err(CheckError::Database)).collect()
+}
+
+/// A string constant that means the same whatever `standard_conforming_strings` says.
+fn literal(text: &str) -> String {
+    format!("E'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
+}

@@ -1,0 +1,112 @@
+//! What is checked, and over which rows.
+
+use std::fmt;
+
+use serde::Serialize;
+use thrice_core::{
+    identifier::{Identifier, TableName},
+    interval_bounds::ColumnBounds,
+};
+
+/// A named check.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Check {
+    /// Its name in results. Unique among the checks of one pass.
+    pub name: String,
+    /// Whether a failure stops the publish.
+    pub severity: Severity,
+    /// What must hold.
+    pub rule: Rule,
+}
+
+impl Check {
+    /// A check that stops the publish.
+    pub fn error(name: impl Into<String>, rule: Rule) -> Self {
+        Self { name: name.into(), severity: Severity::Error, rule }
+    }
+
+    /// A check that is recorded and no more.
+    pub fn warn(name: impl Into<String>, rule: Rule) -> Self {
+        Self { name: name.into(), severity: Severity::Warn, rule }
+    }
+
+    /// The checks that always hold: every row inside the interval, no null and no duplicate key, and not empty unless
+    /// that is allowed. Without a key there is nothing to say about keys.
+    pub fn always(subject: &Subject, allow_empty: bool) -> Vec<Self> {
+        let mut checks = vec![Self::error("inside the interval", Rule::InsideInterval)];
+        if !subject.key.is_empty() {
+            checks.push(Self::error("key not null", Rule::KeyNotNull));
+            checks.push(Self::error("key unique", Rule::KeyUnique));
+        }
+        if !allow_empty {
+            checks.push(Self::error("not empty", Rule::NotEmpty));
+        }
+        checks
+    }
+}
+
+/// What must hold of the staged rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Rule {
+    /// The number of rows lies between the two, both included.
+    Rows {
+        /// At least so many.
+        min: Option<u64>,
+        /// At most so many.
+        max: Option<u64>,
+    },
+    /// None of these columns is null in any row.
+    NotNull(Vec<Identifier>),
+    /// No two rows agree in all these columns. Rows with a null among them agree with none, as in a unique index.
+    Unique(Vec<Identifier>),
+    /// A boolean SQL expression over one row is not false. As in a CHECK constraint, null passes; say
+    /// [`Rule::NotNull`] where it must not.
+    Expression(String),
+    /// Every row's interval column is not null and inside the interval: a row outside could never be replaced.
+    InsideInterval,
+    /// No key column is null in any row.
+    KeyNotNull,
+    /// No two rows have the same key. Two nulls count as the same.
+    KeyUnique,
+    /// There is at least one row.
+    NotEmpty,
+}
+
+/// Whether a failure stops the publish.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// It does.
+    Error,
+    /// It is recorded.
+    Warn,
+}
+
+impl Severity {
+    /// The word in the ledger.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warn => "warn",
+        }
+    }
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// The rows that are checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Subject {
+    /// The table that holds them, and nothing else.
+    pub table: TableName,
+    /// The column that places a row in the interval.
+    pub interval_column: Identifier,
+    /// The interval.
+    pub bounds: ColumnBounds,
+    /// Columns that tell rows apart. May be empty.
+    pub key: Vec<Identifier>,
+}

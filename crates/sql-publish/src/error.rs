@@ -1,0 +1,307 @@
+//! The one error of this crate: a kind, the step it happened in, and a message that carries no row values.
+
+use std::time::Duration;
+
+use thrice_core::{identifier::TableName, sqlstate::SqlState};
+use tokio_postgres::error::DbError;
+
+/// A step of staging, examining or publishing that did not succeed.
+///
+/// `Display` is safe for ledgers and logs: DETAIL and CONTEXT of the server never appear, and quoted values are cut
+/// out of the messages that can hold them. What the server really said is in [`PublishError::unredacted`], for a
+/// person at a terminal who asked for it.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {}", .0.what, .0.message())]
+pub struct PublishError(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    kind: ErrorKind,
+    what: &'static str,
+    prefix: usize,
+    length: Option<usize>,
+    source: Option<tokio_postgres::Error>,
+}
+
+/// What kind of failure it is. The caller decides on retries; this crate never does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The server answered with an error; see [`PublishError::sqlstate`].
+    Server,
+    /// The connection is closed, or an answer never came.
+    ConnectionLost,
+    /// A limit passed: the client's timer or the server's `statement_timeout`. The statement was cancelled on the
+    /// server. `in_doubt`: the cancelled statement did not answer, so the connection must be thrown away.
+    TimedOut {
+        /// The limit that passed.
+        limit: Duration,
+        /// The connection may still be working and must not be used again.
+        in_doubt: bool,
+    },
+    /// The caller asked to stop; the statement was cancelled on the server.
+    Cancelled {
+        /// The connection may still be working and must not be used again.
+        in_doubt: bool,
+    },
+    /// The interval holds rows in the target although the caller said it must be empty.
+    ExistingRows {
+        /// How many.
+        rows: i64,
+    },
+    /// The rows written are not as many as the rows staged. An unlogged table is empty after a crash of the server.
+    WrittenDiffers {
+        /// Rows the insert reported.
+        written: i64,
+        /// Rows that were staged.
+        staged: i64,
+    },
+    /// The interval of the target does not hold what was staged: a trigger changed rows, somebody else wrote, or,
+    /// on the unchanged path, the target was edited by hand since its receipt.
+    ReadBackDiffers {
+        /// Rows found in the interval.
+        rows: i64,
+        /// Rows that were staged.
+        staged: i64,
+    },
+    /// The staging table is not whole: missing, of other columns, or with other rows than recorded.
+    StagingNotWhole {
+        /// The table.
+        relation: TableName,
+    },
+    /// A setting that must stand during the publish has another value.
+    SettingMoved {
+        /// Its name.
+        name: String,
+    },
+    /// A statement that must return a row returned none.
+    NoRow,
+    /// COMMIT was answered without an error, yet the caller's proof is not there: the server rolled back.
+    NoReceipt,
+    /// The driver refused before or after the server: a value that does not fit its type.
+    Driver,
+}
+
+impl PublishError {
+    /// An error of this crate's own making.
+    pub(crate) fn new(what: &'static str, kind: ErrorKind) -> Self {
+        Self(Box::new(Inner { kind, what, prefix: 0, length: None, source: None }))
+    }
+
+    /// An error that the driver reported.
+    pub(crate) fn driver(what: &'static str, source: tokio_postgres::Error) -> Self {
+        let kind = if source.as_db_error().is_some() {
+            ErrorKind::Server
+        } else if source.is_closed() || is_io(&source) {
+            ErrorKind::ConnectionLost
+        } else {
+            ErrorKind::Driver
+        };
+        Self(Box::new(Inner { kind, what, prefix: 0, length: None, source: Some(source) }))
+    }
+
+    /// The same error under another kind, for a statement that was ended on purpose.
+    pub(crate) fn with_kind(mut self, kind: ErrorKind) -> Self {
+        self.0.kind = kind;
+        self
+    }
+
+    /// Says how many characters this crate put before the user's text, and how long that text is, so that
+    /// [`PublishError::position`] points into it.
+    pub(crate) fn inside(mut self, prefix: usize, length: usize) -> Self {
+        self.0.prefix = prefix;
+        self.0.length = Some(length);
+        self
+    }
+
+    /// What kind of failure it is.
+    pub fn kind(&self) -> &ErrorKind {
+        &self.0.kind
+    }
+
+    /// The step it happened in, as a short phrase.
+    pub fn what(&self) -> &'static str {
+        self.0.what
+    }
+
+    /// The five characters that decide on a retry: the server's, or `TH011` and `TH012` where this crate found the
+    /// difference that the ledger's own statement would have raised.
+    pub fn sqlstate(&self) -> Option<SqlState> {
+        match self.0.kind {
+            ErrorKind::WrittenDiffers { .. } => SqlState::parse("TH011"),
+            ErrorKind::ReadBackDiffers { .. } => SqlState::parse("TH012"),
+            _ => self.0.db().and_then(|db| SqlState::parse(db.code().code())),
+        }
+    }
+
+    /// The place the server pointed at, counted in characters from 1, inside the text the caller gave. `None` where
+    /// the server named none. A place behind the text (an unclosed parenthesis) is the end of the text.
+    pub fn position(&self) -> Option<usize> {
+        let original = match self.0.db()?.position()? {
+            tokio_postgres::error::ErrorPosition::Original(at) => usize::try_from(*at).ok()?,
+            tokio_postgres::error::ErrorPosition::Internal { .. } => return None,
+        };
+        let at = original.checked_sub(self.0.prefix).filter(|at| *at > 0)?;
+        Some(self.0.length.map_or(at, |length| at.min(length + 1)))
+    }
+
+    /// The connection is gone or must be treated as gone.
+    pub fn is_connection_lost(&self) -> bool {
+        match self.0.kind {
+            ErrorKind::ConnectionLost => true,
+            ErrorKind::TimedOut { in_doubt, .. } | ErrorKind::Cancelled { in_doubt } => in_doubt,
+            _ => self.is_fatal() || self.0.source.as_ref().is_some_and(tokio_postgres::Error::is_closed),
+        }
+    }
+
+    /// A limit passed, on either side.
+    pub fn is_timeout(&self) -> bool {
+        matches!(self.0.kind, ErrorKind::TimedOut { .. })
+    }
+
+    /// The caller asked to stop.
+    pub fn is_cancelled(&self) -> bool {
+        matches!(self.0.kind, ErrorKind::Cancelled { .. })
+    }
+
+    /// The server ended the session with this error.
+    pub(crate) fn is_fatal(&self) -> bool {
+        use tokio_postgres::error::Severity;
+        self.0.db().is_some_and(|db| matches!(db.parsed_severity(), Some(Severity::Fatal | Severity::Panic)))
+    }
+
+    /// The constraint the server named.
+    pub fn constraint(&self) -> Option<&str> {
+        self.0.db().and_then(DbError::constraint)
+    }
+
+    /// The table the server named, without its schema.
+    pub fn table(&self) -> Option<&str> {
+        self.0.db().and_then(DbError::table)
+    }
+
+    /// The column the server named.
+    pub fn column(&self) -> Option<&str> {
+        self.0.db().and_then(DbError::column)
+    }
+
+    /// The message without row values.
+    pub fn message(&self) -> String {
+        self.0.message()
+    }
+
+    /// Everything the server said, row values included: message, DETAIL and HINT. Only for a terminal whose owner
+    /// asked to see data.
+    pub fn unredacted(&self) -> Option<String> {
+        let db = self.0.db()?;
+        let mut text = db.message().to_owned();
+        for (label, part) in [("detail", db.detail()), ("hint", db.hint()), ("where", db.where_())] {
+            if let Some(part) = part {
+                text.push_str(&format!("\n{label}: {part}"));
+            }
+        }
+        Some(text)
+    }
+}
+
+impl Inner {
+    fn db(&self) -> Option<&DbError> {
+        self.source.as_ref().and_then(tokio_postgres::Error::as_db_error)
+    }
+
+    fn message(&self) -> String {
+        match &self.kind {
+            ErrorKind::Server => self.db().map_or_else(|| "the server refused".to_owned(), redacted),
+            ErrorKind::ConnectionLost => match self.db() {
+                Some(db) => redacted(db),
+                None => "the connection to the server is closed".to_owned(),
+            },
+            ErrorKind::TimedOut { limit, .. } => format!("took longer than {limit:?} and was cancelled on the server"),
+            ErrorKind::Cancelled { .. } => "stopped on request and cancelled on the server".to_owned(),
+            ErrorKind::ExistingRows { rows } => {
+                format!("the interval already holds {rows} rows that no receipt accounts for")
+            }
+            ErrorKind::WrittenDiffers { written, staged } => {
+                format!("{written} rows were written but {staged} were staged, so nothing is published")
+            }
+            ErrorKind::ReadBackDiffers { rows, staged } if rows == staged => {
+                format!("the interval holds {rows} rows as staged, but their content differs")
+            }
+            ErrorKind::ReadBackDiffers { rows, staged } => {
+                format!("the interval holds {rows} rows but {staged} were staged")
+            }
+            ErrorKind::StagingNotWhole { relation } => {
+                format!("the staging table {relation} is missing or does not hold what was recorded")
+            }
+            ErrorKind::SettingMoved { name } => {
+                format!("the session setting {name} does not have the value it was given")
+            }
+            ErrorKind::NoRow => "returned no row where one is needed".to_owned(),
+            ErrorKind::NoReceipt => {
+                "COMMIT was answered, but the transaction left no trace: it was rolled back".to_owned()
+            }
+            ErrorKind::Driver => "a value does not fit the type the server expects".to_owned(),
+        }
+    }
+}
+
+fn is_io(error: &tokio_postgres::Error) -> bool {
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        if cause.is::<std::io::Error>() {
+            return true;
+        }
+        source = cause.source();
+    }
+    false
+}
+
+/// The longest message that is stored.
+const LONGEST: usize = 500;
+
+/// The server's message without anything that can be a value of a row.
+///
+/// Names of constraints, tables and columns stay: they are schema, not data. Class 22 puts input values between
+/// quotes (in the quotes of the server's language), and text raised by a function can hold anything.
+fn redacted(db: &DbError) -> String {
+    let code = db.code().code();
+    let raised = db.routine() == Some("exec_stmt_raise") || code.starts_with("P0");
+    let text = if raised && code.starts_with("TH") {
+        match db.detail() {
+            Some(detail) => format!("{} ({detail})", db.message()),
+            None => db.message().to_owned(),
+        }
+    } else if raised || code.starts_with("38") || code.starts_with("39") {
+        "a function or trigger raised an error; its text can hold row values and is not kept".to_owned()
+    } else if code.starts_with("22") {
+        cut_at_quote(db.message())
+    } else {
+        db.message().to_owned()
+    };
+    text.chars().take(LONGEST).collect()
+}
+
+fn cut_at_quote(message: &str) -> String {
+    match message.find(['"', '\'', '«', '»', '„', '“', '”', '‘', '’', '`', '「', '『']) {
+        Some(at) => format!("{}…", message.get(..at).unwrap_or_default()),
+        None => message.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cut_at_quote;
+
+    #[test]
+    fn values_between_quotes_of_any_language_are_cut() {
+        assert_eq!(
+            cut_at_quote("invalid input syntax for type integer: \"s3cret\""),
+            "invalid input syntax for type integer: …"
+        );
+        assert_eq!(cut_at_quote("ungültig: „s3cret“"), "ungültig: …");
+        assert_eq!(
+            cut_at_quote("value too long for type character varying(3)"),
+            "value too long for type character varying(3)"
+        );
+    }
+}

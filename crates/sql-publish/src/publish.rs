@@ -1,0 +1,362 @@
+//! The publish: one READ COMMITTED transaction that makes the staged rows the interval, with the caller's receipt.
+//!
+//! The order is the safety: settings, then the caller's lock and fence as statements of their own, then the data, then
+//! the read-back, then the caller's receipt, then COMMIT, then the proof on the same connection.
+
+use std::time::Duration;
+
+use thrice_core::interval_bounds::ColumnBounds;
+use tokio::time::timeout;
+use tokio_postgres::{Client, IsolationLevel, Row, error::Severity, types::Type};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    bounds,
+    checksum::{self, Content},
+    columns::ColumnMap,
+    error::{ErrorKind, PublishError},
+    probe::{self, Probe},
+    session::{Pins, Session, Timeouts, get, pin, pin_with},
+    staging::Staged,
+    statement::Statement,
+    steps::Steps,
+    strategy::{Counts, PublishPlan, Writes},
+    target::Target,
+};
+
+/// The caller's statements around the data.
+#[derive(Debug, Default)]
+pub struct Gate {
+    /// Run before any data is touched, each on its own: locks, fence, closed or not. What must stop the publish
+    /// raises, or returns no row where one is needed.
+    pub first: Vec<Statement>,
+    /// Run after the read-back, last before COMMIT: the receipt.
+    pub last: Vec<Statement>,
+    /// Run after an error-free COMMIT on the same connection; a row is the proof. Without one, the server is asked for
+    /// the fate of the transaction's id.
+    pub confirm: Option<Statement>,
+}
+
+/// What the caller says about rows that are already there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExistingRows {
+    /// A receipt accounts for them, or somebody took responsibility: they may be replaced.
+    MayBeReplaced,
+    /// Nobody accounts for rows of this interval: finding some ends the publish with [`ErrorKind::ExistingRows`].
+    MustBeNone,
+}
+
+/// One publish.
+pub struct PublishRequest<'a> {
+    /// The target as examined.
+    pub target: &'a Target,
+    /// The columns that are written.
+    pub columns: &'a ColumnMap,
+    /// The interval.
+    pub bounds: &'a ColumnBounds,
+    /// What is staged, as recorded when it was staged.
+    pub staged: &'a Staged,
+    /// The strategy's plan.
+    pub plan: &'a PublishPlan,
+    /// Whether rows may be there already.
+    pub existing_rows: ExistingRows,
+    /// What triggers of the target see.
+    pub session: &'a Session,
+    /// Limits of the transaction.
+    pub timeouts: &'a Timeouts,
+    /// How long COMMIT, and the proof behind it, may take before the outcome counts as unknown.
+    pub commit_timeout: Duration,
+    /// `application_name` during the transaction, so that others can find it: `thrice:<partition>#<attempt>`.
+    pub application_name: &'a str,
+    /// The caller's statements.
+    pub gate: Gate,
+    /// Told after each step.
+    pub probe: &'a dyn Probe,
+    /// Fires when the caller wants the work to end. Without effect once COMMIT is sent.
+    pub stop: &'a CancellationToken,
+}
+
+/// How a publish ended. There is no fourth way.
+#[must_use]
+#[derive(Debug)]
+pub enum PublishOutcome {
+    /// The rows are the interval, and the proof was read.
+    Committed(Published),
+    /// Nothing changed.
+    RolledBack(PublishError),
+    /// COMMIT was sent and nobody knows. Nothing may run on this partition before the caller has found out.
+    Unknown {
+        /// The server process that ran the transaction.
+        backend_pid: i32,
+        /// Its transaction id, in the server's 64-bit spelling.
+        xid: String,
+        /// What happened instead of an answer.
+        error: PublishError,
+    },
+}
+
+/// A publish whose proof was read.
+#[derive(Debug)]
+pub struct Published {
+    /// Old rows that are gone.
+    pub rows_deleted: i64,
+    /// New rows.
+    pub rows_inserted: i64,
+    /// What the interval holds now.
+    pub content: Content,
+    /// The server process that ran the transaction.
+    pub backend_pid: i32,
+    /// Its transaction id.
+    pub xid: String,
+    /// What the last statement of [`Gate::last`] returned.
+    pub receipt: Vec<Row>,
+    /// What [`Gate::confirm`] returned.
+    pub proof: Vec<Row>,
+}
+
+/// Publishes. The caller keeps the connection only where the outcome is not [`PublishOutcome::Unknown`] and the error
+/// says that it is not lost.
+pub async fn publish(client: &mut Client, request: &PublishRequest<'_>) -> PublishOutcome {
+    let transaction = match client
+        .build_transaction()
+        .isolation_level(IsolationLevel::ReadCommitted)
+        .read_only(false)
+        .start()
+        .await
+    {
+        Ok(transaction) => transaction,
+        Err(error) => return PublishOutcome::RolledBack(PublishError::driver("begin", error)),
+    };
+    let written = {
+        let mut steps = Steps::new(&transaction, request.stop);
+        write(&mut steps, request).await
+    };
+    let written = match written {
+        Ok(written) => written,
+        Err(error) => {
+            // COMMIT was never sent: whatever becomes of the ROLLBACK, the server commits nothing.
+            if !error.is_connection_lost()
+                && let Err(error) = transaction.rollback().await
+            {
+                tracing::debug!(%error, "rollback not answered");
+            }
+            return PublishOutcome::RolledBack(error);
+        }
+    };
+    request.probe.at(probe::PUBLISH_RECEIPT);
+
+    let unknown = |backend_pid: i32, xid: String, error| PublishOutcome::Unknown { backend_pid, xid, error };
+    match timeout(request.commit_timeout, transaction.commit()).await {
+        Err(_) => {
+            let kind = ErrorKind::TimedOut { limit: request.commit_timeout, in_doubt: true };
+            return unknown(written.backend_pid, written.xid, PublishError::new("commit", kind));
+        }
+        Ok(Err(error)) => {
+            let definite = is_definite_rollback(&error);
+            let error = PublishError::driver("commit", error);
+            if definite {
+                return PublishOutcome::RolledBack(error);
+            }
+            return unknown(written.backend_pid, written.xid, error);
+        }
+        Ok(Ok(())) => {}
+    }
+    match timeout(request.commit_timeout, confirm(client, request, &written.xid)).await {
+        Ok(Ok(Some(proof))) => PublishOutcome::Committed(Published {
+            rows_deleted: written.deleted,
+            rows_inserted: written.inserted,
+            content: written.content,
+            backend_pid: written.backend_pid,
+            xid: written.xid,
+            receipt: written.receipt,
+            proof,
+        }),
+        Ok(Ok(None)) => PublishOutcome::RolledBack(PublishError::new("commit", ErrorKind::NoReceipt)),
+        Ok(Err(error)) => unknown(written.backend_pid, written.xid, error),
+        Err(_) => {
+            let kind = ErrorKind::TimedOut { limit: request.commit_timeout, in_doubt: true };
+            unknown(written.backend_pid, written.xid, PublishError::new("read the receipt", kind))
+        }
+    }
+}
+
+/// An error answer to COMMIT means that it rolled back; a session that ended, or a code that says the server itself
+/// does not know, means nothing.
+fn is_definite_rollback(error: &tokio_postgres::Error) -> bool {
+    error.as_db_error().is_some_and(|db| {
+        matches!(db.parsed_severity(), Some(Severity::Error))
+            && !matches!(db.code().code(), "08007" | "40003")
+            && !db.code().code().starts_with("08")
+    })
+}
+
+/// What stands in the open transaction.
+struct Written {
+    backend_pid: i32,
+    xid: String,
+    deleted: i64,
+    inserted: i64,
+    content: Content,
+    receipt: Vec<Row>,
+}
+
+/// Counts travel to the receipt's statement in settings of the transaction; a pooled connection may carry another
+/// run's, so they begin empty.
+const COUNTS: [&str; 5] = [
+    "thrice.rows_deleted",
+    "thrice.rows_inserted",
+    "thrice.rows_updated",
+    "thrice.target_rows",
+    "thrice.target_checksum",
+];
+
+async fn write(steps: &mut Steps<'_>, request: &PublishRequest<'_>) -> Result<Written, PublishError> {
+    let mut begin = Pins::timeouts(request.timeouts).and(Pins::checksum()).and(Pins::tool());
+    begin.push("application_name", request.application_name);
+    for name in COUNTS {
+        begin.push(name, "");
+    }
+    let extra = "pg_catalog.pg_backend_pid(), pg_catalog.pg_current_xact_id()::pg_catalog.text";
+    let (pinned, row) = pin_with(steps, &begin, extra).await?;
+    let (backend_pid, xid): (i32, String) = (get(&row, row.len() - 2)?, get(&row, row.len() - 1)?);
+    steps.limit(pinned.statement_timeout());
+    request.probe.at(probe::PUBLISH_BEGUN);
+
+    for statement in &request.gate.first {
+        steps.run(statement).await?;
+    }
+    request.probe.at(probe::PUBLISH_LOCKED);
+
+    if request.existing_rows == ExistingRows::MustBeNone {
+        let rows = count_existing(steps, request.target, request.bounds).await?;
+        if rows > 0 {
+            return Err(PublishError::new("look for existing rows", ErrorKind::ExistingRows { rows }));
+        }
+    }
+
+    let (deleted, inserted) = write_rows(steps, request).await?;
+    check_written(request, inserted)?;
+
+    let mut after = Pins::checksum().and(Pins::timeouts(request.timeouts));
+    for (name, count) in
+        [("thrice.rows_deleted", deleted), ("thrice.rows_inserted", inserted), ("thrice.rows_updated", 0)]
+    {
+        after.push(name, count.to_string());
+    }
+    let pinned = pin(steps, &after).await?;
+    pinned.verify(steps).await?;
+    let content = read_back(steps, request).await?;
+    request.probe.at(probe::PUBLISH_READ_BACK);
+
+    let mut last = Pins::tool();
+    last.push("thrice.target_rows", content.rows.to_string());
+    last.push("thrice.target_checksum", content.checksum.clone());
+    pin(steps, &last).await?;
+    let mut receipt = Vec::new();
+    for statement in &request.gate.last {
+        receipt = steps.run(statement).await?;
+    }
+    steps.check_stop("commit")?;
+    Ok(Written { backend_pid, xid, deleted, inserted, content, receipt })
+}
+
+/// Runs the plan under the settings that the target's own triggers expect, and lets deferred ones fire at once: what
+/// they do is then read back, and COMMIT has nothing left to refuse.
+async fn write_rows(steps: &Steps<'_>, request: &PublishRequest<'_>) -> Result<(i64, i64), PublishError> {
+    let (mut deleted, mut inserted) = (0, 0);
+    if request.plan.steps.is_empty() {
+        return Ok((deleted, inserted));
+    }
+    pin(steps, &Pins::query(request.session)).await?;
+    for step in &request.plan.steps {
+        let bounds = bounds::params(request.bounds);
+        let params: &[crate::steps::Param<'_>] = if step.takes_bounds { &bounds } else { &[] };
+        let rows = steps.execute(step.what, &step.text, params).await?;
+        match step.counts {
+            Counts::Deleted => deleted += rows,
+            Counts::Inserted => inserted += rows,
+        }
+        request.probe.at(step.probe);
+    }
+    steps.execute("fire deferred constraints", "set constraints all immediate", &[]).await?;
+    Ok((deleted, inserted))
+}
+
+fn check_written(request: &PublishRequest<'_>, written: i64) -> Result<(), PublishError> {
+    let staged = request.staged.content.rows;
+    let expected = match request.plan.writes {
+        Writes::EveryStagedRow => staged,
+        Writes::Nothing => 0,
+    };
+    if written == expected {
+        return Ok(());
+    }
+    Err(PublishError::new("insert the staged rows", ErrorKind::WrittenDiffers { written, staged }))
+}
+
+async fn read_back(steps: &Steps<'_>, request: &PublishRequest<'_>) -> Result<Content, PublishError> {
+    let PublishRequest { target, columns, bounds, staged, .. } = request;
+    let filter = bounds::predicate(&target.interval_column);
+    let text = checksum::statement(&target.table, columns.columns(), Some(&filter));
+    let content = checksum::read(steps, &text, &bounds::params(bounds)).await?;
+    if content == staged.content {
+        return Ok(content);
+    }
+    let kind = ErrorKind::ReadBackDiffers { rows: content.rows, staged: staged.content.rows };
+    Err(PublishError::new("read the interval back", kind))
+}
+
+async fn count_existing(steps: &Steps<'_>, target: &Target, bounds: &ColumnBounds) -> Result<i64, PublishError> {
+    let text = format!("select count(*) from {} where {}", target.table, bounds::predicate(&target.interval_column));
+    let row = steps.row("look for existing rows", &text, &bounds::params(bounds)).await?;
+    get(&row, 0)
+}
+
+/// Rows that the interval of a target holds now. In a transaction of its own: a guard that must hold at COMMIT belongs
+/// into [`PublishRequest::existing_rows`].
+pub async fn existing_rows(
+    client: &mut Client,
+    target: &Target,
+    bounds: &ColumnBounds,
+    timeouts: &Timeouts,
+    stop: &CancellationToken,
+) -> Result<i64, PublishError> {
+    let transaction = client
+        .build_transaction()
+        .read_only(true)
+        .start()
+        .await
+        .map_err(|error| PublishError::driver("begin", error))?;
+    let rows = {
+        let mut steps = Steps::new(&transaction, stop);
+        let pinned = pin(&steps, &Pins::timeouts(timeouts).and(Pins::tool())).await?;
+        steps.limit(pinned.statement_timeout());
+        count_existing(&steps, target, bounds).await?
+    };
+    transaction.rollback().await.map_err(|error| PublishError::driver("end the reading transaction", error))?;
+    Ok(rows)
+}
+
+/// The proof. A driver does not show the tag that COMMIT was answered with, and a failed transaction answers ROLLBACK
+/// without an error.
+async fn confirm(client: &Client, request: &PublishRequest<'_>, xid: &str) -> Result<Option<Vec<Row>>, PublishError> {
+    let rows = match &request.gate.confirm {
+        Some(statement) => client
+            .query_typed(statement.text(), &statement.params())
+            .await
+            .map_err(|error| PublishError::driver(statement.what(), error))?,
+        None => client
+            .query_typed(
+                "select 1 where pg_catalog.pg_xact_status($1::pg_catalog.text::pg_catalog.xid8) operator(pg_catalog.=) 'committed'",
+                &[(&xid as _, Type::TEXT)],
+            )
+            .await
+            .map_err(|error| PublishError::driver("ask for the fate of the transaction", error))?,
+    };
+    Ok((!rows.is_empty()).then_some(rows))
+}
+
+/// `application_name` of a publish, by which a resolver finds its server process.
+pub fn application_name(partition_id: i64, attempt_no: i32) -> String {
+    format!("thrice:{partition_id}#{attempt_no}")
+}

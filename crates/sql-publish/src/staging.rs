@@ -1,0 +1,304 @@
+//! Staging: the query's result in a table nobody reads yet, with the target's column types, filled by assignment.
+//!
+//! One REPEATABLE READ transaction holds the query, the count, the checksum and whatever the caller adds: one
+//! snapshot, and a table that never stands without its record.
+
+use std::fmt;
+
+use thrice_core::identifier::{Identifier, TableName};
+use tokio_postgres::{Client, IsolationLevel, types::Type};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    checksum::{self, Content},
+    columns::{self, ColumnMap},
+    error::{ErrorKind, PublishError},
+    probe::{self, Probe},
+    query::UserQuery,
+    session::{Pinned, Pins, Session, Timeouts, get, pin},
+    staging_mode::StagingMode,
+    statement::Statement,
+    steps::Steps,
+    target::Target,
+};
+
+/// The schema that durable staging tables live in.
+pub const SCHEMA: &str = "thrice_staging";
+
+/// The name of one run's staging table: a short hash, so that it fits in 63 bytes whatever the target is called, and
+/// no two runs share one.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct StagingName(TableName);
+
+impl StagingName {
+    /// The name for an attempt of a partition. `partition` and `attempt` may be any text that identifies them in this
+    /// database, such as their numbers.
+    pub fn of(partition: &str, attempt: &str) -> Result<Self, PublishError> {
+        let mut hasher = blake3::Hasher::new();
+        for part in [partition, attempt] {
+            hasher.update(&u64::try_from(part.len()).unwrap_or(u64::MAX).to_le_bytes());
+            hasher.update(part.as_bytes());
+        }
+        let hash = hasher.finalize().to_hex();
+        Self::with_hash(hash.get(..HASH_LENGTH).unwrap_or_default())
+    }
+
+    /// Reads a name back from a ledger. Anything that is not a staging name is refused, so that what is dropped as
+    /// staging can only be staging.
+    pub fn parse(text: &str) -> Result<Self, PublishError> {
+        let hash = text.strip_prefix(SCHEMA).and_then(|rest| rest.strip_prefix(".s_"));
+        match hash {
+            Some(hash) if hash.len() == HASH_LENGTH && hash.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')) => {
+                Self::with_hash(hash)
+            }
+            _ => Err(PublishError::new("read the name of a staging table", ErrorKind::Driver)),
+        }
+    }
+
+    fn with_hash(hash: &str) -> Result<Self, PublishError> {
+        Ok(Self(TableName::new(columns::identifier(SCHEMA)?, columns::identifier(&format!("s_{hash}"))?)))
+    }
+
+    /// The table.
+    pub fn table(&self) -> &TableName {
+        &self.0
+    }
+}
+
+const HASH_LENGTH: usize = 24;
+
+impl fmt::Display for StagingName {
+    /// `thrice_staging.s_…`: needs no quotes, and is what the ledger stores.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.0.schema.as_str(), self.0.table.as_str())
+    }
+}
+
+/// What is staged, and how.
+pub struct StageRequest<'a> {
+    /// The target as examined.
+    pub target: &'a Target,
+    /// The columns that query and target share.
+    pub columns: &'a ColumnMap,
+    /// The query.
+    pub query: &'a UserQuery,
+    /// The table to make.
+    pub staging: &'a TableName,
+    /// What kind of table it is.
+    pub mode: &'a dyn StagingMode,
+    /// What the query sees.
+    pub session: &'a Session,
+    /// Limits of the transaction.
+    pub timeouts: &'a Timeouts,
+    /// A role that the table is handed over to, where it exists and this login acts for it, so that another login of
+    /// the same role can read, adopt and drop it.
+    pub owner: Option<&'a Identifier>,
+    /// Statements that run last in the same transaction, made from what was staged: a ledger marks its run.
+    pub after: &'a (dyn Fn(&Staged) -> Vec<Statement> + Send + Sync),
+    /// Told after each step.
+    pub probe: &'a dyn Probe,
+    /// Fires when the caller wants the work to end.
+    pub stop: &'a CancellationToken,
+}
+
+/// A result that waits for its publish.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Staged {
+    /// Where the rows stand.
+    pub relation: TableName,
+    /// How many there are and what they are.
+    pub content: Content,
+    /// Session settings that the query changed while it ran. They were set back before anything else was done.
+    pub settings_moved: Vec<String>,
+}
+
+impl Staged {
+    /// Rows that the caller staged itself, or that an earlier run staged.
+    pub fn known(relation: TableName, content: Content) -> Self {
+        Self { relation, content, settings_moved: Vec::new() }
+    }
+}
+
+/// Runs the query into a new staging table and commits it together with the caller's statements.
+///
+/// On an error nothing of it stays: table and statements are one transaction. Where the connection was lost during
+/// COMMIT, the table may be there or not; its record is there exactly when the table is.
+pub async fn stage(client: &mut Client, request: &StageRequest<'_>) -> Result<Staged, PublishError> {
+    let transaction = client
+        .build_transaction()
+        .isolation_level(IsolationLevel::RepeatableRead)
+        .read_only(false)
+        .start()
+        .await
+        .map_err(|error| PublishError::driver("begin", error))?;
+    let staged = {
+        let mut steps = Steps::new(&transaction, request.stop);
+        let staged = fill(&mut steps, request).await?;
+        for statement in (request.after)(&staged) {
+            steps.run(&statement).await?;
+        }
+        steps.check_stop("commit the staging table")?;
+        staged
+    };
+    request.probe.at(probe::STAGE_MARKED);
+    transaction.commit().await.map_err(|error| PublishError::driver("commit the staging table", error))?;
+    Ok(staged)
+}
+
+async fn fill(steps: &mut Steps<'_>, request: &StageRequest<'_>) -> Result<Staged, PublishError> {
+    let StageRequest { target, columns, query, staging, .. } = request;
+    let pinned = pin(steps, &Pins::timeouts(request.timeouts).and(Pins::query(request.session))).await?;
+    steps.limit(pinned.statement_timeout());
+    let identity = identity(steps).await?;
+
+    steps
+        .execute("create the staging table", &request.mode.create(staging, &target.table, columns.columns()), &[])
+        .await?;
+    let head = format!("insert into {staging} ({}) select {}", columns.list(""), columns.list("q."));
+    steps
+        .execute("run the query into the staging table", &query.wrapped(&head), &query.params())
+        .await
+        .map_err(|error| query.locate(&head, error))?;
+    request.probe.at(probe::STAGE_FILLED);
+
+    if let Some(name) = identity_moved(&identity, &self::identity(steps).await?) {
+        return Err(PublishError::new("run the query into the staging table", ErrorKind::SettingMoved { name }));
+    }
+    let settings_moved = pinned.moved(steps).await?;
+    pin(steps, &Pins::timeouts(request.timeouts).and(Pins::tool()).and(Pins::checksum())).await?;
+    let content = checksum::read(steps, &checksum::statement(staging, columns.columns(), None), &[]).await?;
+    if let Some(owner) = request.owner {
+        hand_over(steps, staging, owner).await?;
+    }
+    pin(steps, &Pins::tool()).await?;
+    Ok(Staged { relation: (*staging).clone(), content, settings_moved })
+}
+
+/// Settings that say who acts and whether triggers fire. The query must leave them alone: they cannot be pinned
+/// without knowing what the caller meant them to be.
+const IDENTITY: [&str; 3] = ["role", "session_replication_role", "session_authorization"];
+
+async fn identity(steps: &Steps<'_>) -> Result<Vec<Option<String>>, PublishError> {
+    let columns = IDENTITY.map(|name| format!("pg_catalog.current_setting('{name}', true)"));
+    let row = steps.row("read who acts", &format!("select {}", columns.join(", ")), &[]).await?;
+    (0..IDENTITY.len()).map(|index| get(&row, index)).collect()
+}
+
+fn identity_moved(before: &[Option<String>], after: &[Option<String>]) -> Option<String> {
+    IDENTITY
+        .iter()
+        .zip(before.iter().zip(after))
+        .find_map(|(name, (before, after))| (before != after).then(|| (*name).to_owned()))
+}
+
+async fn hand_over(steps: &Steps<'_>, staging: &TableName, owner: &Identifier) -> Result<(), PublishError> {
+    let may = steps
+        .rows(
+            "look up the owner of staging tables",
+            include_str!("../sql/may_hand_over.sql"),
+            &[(&owner.as_str() as _, Type::TEXT), (&staging.schema.as_str() as _, Type::TEXT)],
+        )
+        .await?;
+    let may = match may.first() {
+        Some(row) => get::<bool>(row, 0)?,
+        None => false,
+    };
+    if may {
+        steps.execute("hand the staging table over", &format!("alter table {staging} owner to {owner}"), &[]).await?;
+    }
+    Ok(())
+}
+
+/// Whether the staging table still holds what was recorded: it exists, its columns are those a new one would get, and
+/// count and checksum are equal. An unlogged table is there but empty after a crash of the server.
+pub async fn verify_staging(
+    client: &mut Client,
+    staged: &Staged,
+    target: &Target,
+    columns: &ColumnMap,
+    timeouts: &Timeouts,
+    stop: &CancellationToken,
+) -> Result<bool, PublishError> {
+    let transaction = client
+        .build_transaction()
+        .read_only(true)
+        .start()
+        .await
+        .map_err(|error| PublishError::driver("begin", error))?;
+    let whole = {
+        let mut steps = Steps::new(&transaction, stop);
+        let pinned = pin(&steps, &Pins::timeouts(timeouts).and(Pins::tool()).and(Pins::checksum())).await?;
+        steps.limit(pinned.statement_timeout());
+        is_whole(&steps, staged, target, columns, &pinned).await?
+    };
+    transaction.rollback().await.map_err(|error| PublishError::driver("end the reading transaction", error))?;
+    Ok(whole)
+}
+
+async fn is_whole(
+    steps: &Steps<'_>,
+    staged: &Staged,
+    target: &Target,
+    columns: &ColumnMap,
+    pinned: &Pinned,
+) -> Result<bool, PublishError> {
+    let names: Vec<&str> = columns.columns().iter().map(Identifier::as_str).collect();
+    let relation = &staged.relation;
+    let same = steps
+        .row(
+            "compare the staging table with the target",
+            include_str!("../sql/same_columns.sql"),
+            &[
+                (&relation.schema.as_str() as _, Type::TEXT),
+                (&relation.table.as_str() as _, Type::TEXT),
+                (&target.oid as _, Type::OID),
+                (&names as _, Type::TEXT_ARRAY),
+            ],
+        )
+        .await?;
+    if !get::<bool>(&same, 0)? {
+        return Ok(false);
+    }
+    pinned.verify(steps).await?;
+    let content = checksum::read(steps, &checksum::statement(relation, columns.columns(), None), &[]).await?;
+    Ok(content == staged.content)
+}
+
+/// Drops a staging table if it is there. Waits for locks no longer than `timeouts` says.
+pub async fn drop_staging(
+    client: &mut Client,
+    name: &StagingName,
+    timeouts: &Timeouts,
+    stop: &CancellationToken,
+) -> Result<(), PublishError> {
+    let transaction = client.transaction().await.map_err(|error| PublishError::driver("begin", error))?;
+    {
+        let mut steps = Steps::new(&transaction, stop);
+        let pinned = pin(&steps, &Pins::timeouts(timeouts).and(Pins::tool())).await?;
+        steps.limit(pinned.statement_timeout());
+        steps.execute("drop the staging table", &format!("drop table if exists {}", name.table()), &[]).await?;
+    }
+    transaction.commit().await.map_err(|error| PublishError::driver("drop the staging table", error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::StagingName;
+
+    #[test]
+    fn names_are_short_distinct_and_read_back() {
+        let one = StagingName::of("1", "23").unwrap();
+        let other = StagingName::of("12", "3").unwrap();
+        assert_ne!(one, other);
+        assert!(one.table().table.as_str().len() <= 63);
+        assert_eq!(StagingName::parse(&one.to_string()).unwrap(), one);
+    }
+
+    #[test]
+    fn only_staging_names_are_read_back() {
+        for text in ["public.orders", "thrice_staging.orders", "thrice_staging.s_00; drop table x", "thrice_staging.s_"]
+        {
+            assert!(StagingName::parse(text).is_err(), "{text}");
+        }
+    }
+}

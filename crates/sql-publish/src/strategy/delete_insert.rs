@@ -1,0 +1,38 @@
+//! Delete the interval's rows, insert the staged ones. Readers never wait and see old or new, never a mix.
+
+use super::{Counts, Parts, PlanStep, PublishPlan, Writes, list};
+use crate::{bounds, probe};
+
+/// The plan: two statements, the second in key order so that the table stays clustered as far as it can.
+pub fn plan(parts: &Parts<'_>) -> PublishPlan {
+    let Parts { target, columns, staging } = parts;
+    let table = &target.table;
+    let (published_at, now) = match &target.published_at {
+        Some(column) => (format!(", {column}"), ", pg_catalog.now()"),
+        None => (String::new(), ""),
+    };
+    let order = if target.key.is_empty() { String::new() } else { format!(" order by {}", list(&target.key)) };
+    let columns = columns.list("");
+    PublishPlan {
+        strategy: "delete_insert",
+        steps: vec![
+            PlanStep {
+                what: "delete the old rows of the interval",
+                text: format!("delete from {table} where {}", bounds::predicate(&target.interval_column)),
+                takes_bounds: true,
+                counts: Counts::Deleted,
+                probe: probe::PUBLISH_DELETED,
+            },
+            PlanStep {
+                what: "insert the staged rows",
+                text: format!(
+                    "insert into {table} ({columns}{published_at}) select {columns}{now} from {staging}{order}"
+                ),
+                takes_bounds: false,
+                counts: Counts::Inserted,
+                probe: probe::PUBLISH_WRITTEN,
+            },
+        ],
+        writes: Writes::EveryStagedRow,
+    }
+}
