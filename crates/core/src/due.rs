@@ -119,7 +119,7 @@ mod tests {
     }
 
     fn policy(catch_up: CatchUp) -> DuePolicy {
-        DuePolicy { start: at("2026-03-01T00:00:00+09:00"), end: None, delay: Duration::from_secs(7800), catch_up }
+        DuePolicy { start: at("2026-03-01T00:00:00+09:00"), end: None, delay: Duration::from_mins(130), catch_up }
     }
 
     #[test]

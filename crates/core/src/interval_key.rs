@@ -3,10 +3,14 @@
 use std::cmp::Ordering;
 use std::fmt;
 
+use jiff::tz::{Offset, TimeZone};
+
+use crate::time::civil;
+
 /// A canonical key such as `2026-03-24`, `2026-03-24T05` or `2026-11-01T01-04:00`. Made by a schedule only.
 ///
-/// Keys of one pipeline order as the starts of their intervals: of an hour that comes twice, the pass with the greater
-/// offset is the first one.
+/// Keys of one pipeline order as the starts of their intervals. Hours that come twice carry their offsets and order as
+/// instants; as bare text they would not: `02+01:00` is later than `02+02:00`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct IntervalKey(String);
 
@@ -23,13 +27,19 @@ impl IntervalKey {
         &self.0
     }
 
-    /// Local part, and the offset in seconds where the key carries one.
-    fn parts(&self) -> (&str, i32) {
+    /// The local part, and the instant in seconds since 1970 where the key carries an offset.
+    fn parts(&self) -> (&str, Option<i64>) {
         match self.0.split_at_checked(HOUR_FORM) {
-            Some((local, offset)) if !offset.is_empty() => (local, parse_offset(offset).unwrap_or_default()),
-            _ => (&self.0, 0),
+            Some((local, offset)) if !offset.is_empty() => (local, instant(local, offset)),
+            _ => (&self.0, None),
         }
     }
+}
+
+/// The instant of a local hour at an offset, in seconds since 1970.
+fn instant(local: &str, offset: &str) -> Option<i64> {
+    let time: civil::DateTime = format!("{local}:00").parse().ok()?;
+    Some(TimeZone::fixed(Offset::from_seconds(parse_offset(offset)?).ok()?).to_timestamp(time).ok()?.as_second())
 }
 
 /// Reads `+09:00`, `-03:30` or `-04:56:02` as seconds, east positive.
@@ -59,8 +69,11 @@ pub(crate) fn parse_offset(text: &str) -> Option<i32> {
 
 impl Ord for IntervalKey {
     fn cmp(&self, other: &Self) -> Ordering {
-        let ((a, a_offset), (b, b_offset)) = (self.parts(), other.parts());
-        a.cmp(b).then_with(|| b_offset.cmp(&a_offset)).then_with(|| self.0.cmp(&other.0))
+        match (self.parts(), other.parts()) {
+            // equal where the clocks went back in the middle of an hour: the greater offset, of later wall time, was first
+            ((x, Some(a)), (y, Some(b))) => a.cmp(&b).then_with(|| y.cmp(x)),
+            ((a, _), (b, _)) => a.cmp(b).then_with(|| self.0.cmp(&other.0)),
+        }
     }
 }
 
@@ -93,6 +106,9 @@ mod tests {
         assert!(key("2026-10-25T02+02:00") < key("2026-10-25T02+01:00"));
         assert!(key("2026-10-25T02+01:00") < key("2026-10-25T03"));
         assert!(key("2026-10-25") < key("2026-10-26"));
+        // Cordoba 1991: the clocks went back by two hours, so that 22 and 23 came twice in turn
+        assert!(key("1991-03-02T23-02:00") < key("1991-03-02T22-04:00"));
+        assert!(key("1991-03-02T21") < key("1991-03-02T22-02:00"));
     }
 
     #[test]

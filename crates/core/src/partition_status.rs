@@ -50,6 +50,7 @@ words! {
 }
 
 /// What the ledger knows about a partition, with all times by the database's clock.
+#[expect(clippy::struct_excessive_bools, reason = "four independent facts, not a state")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PartitionFacts {
     /// It has a receipt.

@@ -73,8 +73,7 @@ pub fn decide(code: Option<SqlState>, effect: SideEffect, seen: Circumstances) -
         "57014" if seen.we_cancelled => Decision::class(FailureClass::Cancelled),
         "57014" if seen.timeouts_are_transient => Decision::class(FailureClass::Transient),
         "57014" => Decision::class(FailureClass::Timeout),
-        "58030" => Decision::limited(2),
-        "XX000" | "26000" | "42P05" => Decision::limited(2),
+        "58030" | "XX000" | "26000" | "42P05" => Decision::limited(2),
         "53100" | "58P01" => Decision::shortage(),
         "TH011" | "40001" | "40P01" | "55P03" | "55006" | "25P03" | "25P04" | "57P01" | "57P02" | "57P03" | "57P05"
         | "53000" | "53200" | "53300" | "53400" | "08000" | "08001" | "08003" | "08004" | "08006" | "08007"
@@ -108,9 +107,9 @@ impl Default for RetryPolicy {
     fn default() -> Self {
         Self {
             attempts: 3,
-            budget: Duration::from_secs(900),
+            budget: Duration::from_mins(15),
             first_delay: Duration::from_secs(2),
-            max_delay: Duration::from_secs(120),
+            max_delay: Duration::from_mins(2),
             on_timeout: false,
         }
     }
@@ -196,7 +195,7 @@ mod tests {
         assert_eq!(policy.next_delay(2, None, none, false, 0.0), Some(Duration::from_secs(4)));
         assert_eq!(policy.next_delay(3, None, none, false, 0.0), None);
         assert_eq!(policy.next_delay(1, Some(1), none, false, 0.0), None);
-        assert_eq!(policy.next_delay(1, None, none, true, 0.0), Some(Duration::from_secs(120)));
+        assert_eq!(policy.next_delay(1, None, none, true, 0.0), Some(Duration::from_mins(2)));
     }
 
     proptest! {

@@ -176,7 +176,7 @@ impl Schedule {
     fn full_hour_before(&self, at: Timestamp) -> Option<Timestamp> {
         let local = at.as_second().checked_add(i64::from(self.zone.offset_seconds(at)))?;
         // a fraction of a second before 1970 rounds towards zero; floor it first
-        let floor = if at.subsec_nanosecond() < 0 { 1 } else { 0 };
+        let floor = i64::from(at.subsec_nanosecond() < 0);
         let into_hour = (local - floor).rem_euclid(3600);
         Timestamp::from_second(at.as_second() - floor - into_hour).ok()
     }
