@@ -2,6 +2,8 @@
 //!
 //! `cargo run -p thrice-core --example list_due_intervals -- Asia/Seoul 2026-03-26T02:10:00+09:00`
 
+use std::io::Write;
+
 use thrice_core::due::{CatchUp, DuePolicy};
 use thrice_core::duration::HumanDuration;
 use thrice_core::grain::Grain;
@@ -24,14 +26,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // this service knows from its own records that the 22nd is done
     let done = schedule.partition_for_key("2026-03-22")?.interval.start();
 
-    let mut out = String::new();
+    let mut out = std::io::stdout();
     for partition in policy.to_run(&schedule, as_of, |start| start == done) {
         let (start, end) = (partition.interval.start(), partition.interval.end());
-        out += &format!("{}  [{}, {})\n", partition.key, schedule.zone().rfc3339(start), schedule.zone().rfc3339(end));
+        writeln!(out, "{}  [{}, {})", partition.key, schedule.zone().rfc3339(start), schedule.zone().rfc3339(end))?;
     }
     if let Some(current) = schedule.partition_at(as_of) {
-        out += &format!("next: {} is due at {}\n", current.key, schedule.zone().rfc3339(policy.due_at(&current)));
+        writeln!(out, "next: {} is due at {}", current.key, schedule.zone().rfc3339(policy.due_at(&current)))?;
     }
-    std::io::Write::write_all(&mut std::io::stdout(), out.as_bytes())?;
     Ok(())
 }

@@ -42,3 +42,10 @@ pub mod schedule;
 pub mod sqlstate;
 pub mod text;
 pub mod time;
+
+pub use grain::Grain;
+pub use identifier::{Identifier, TableName};
+pub use interval::Interval;
+pub use interval_key::IntervalKey;
+pub use schedule::{Partition, Schedule};
+pub use time::Zone;

@@ -1,6 +1,7 @@
 //! PostgreSQL's five-character error codes (manual, appendix "PostgreSQL Error Codes").
 
 use std::fmt;
+use std::str::FromStr;
 
 /// A SQLSTATE: five digits or upper-case letters, the first two being its class.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -21,6 +22,18 @@ impl SqlState {
     /// The first two characters.
     pub fn class(&self) -> &str {
         self.as_str().split_at_checked(2).map_or("", |(class, _)| class)
+    }
+}
+
+/// A text that is no SQLSTATE.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not five digits or upper-case letters")]
+pub struct NotASqlState;
+
+impl FromStr for SqlState {
+    type Err = NotASqlState;
+    fn from_str(text: &str) -> Result<Self, NotASqlState> {
+        Self::parse(text).ok_or(NotASqlState)
     }
 }
 

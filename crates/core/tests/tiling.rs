@@ -1,6 +1,8 @@
 //! Intervals tile time, in every zone of the tz database: around every clock change from 1970 to 2100 that a seeded
 //! sample takes, and at random instants.
 
+#![expect(clippy::unwrap_used, reason = "a test")]
+
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
