@@ -66,6 +66,7 @@ pub struct CheckResult {
     pub message: String,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
 fn code_id<S: serde::Serializer>(code: &ErrorCode, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(code.id())
 }

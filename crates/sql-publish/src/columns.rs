@@ -240,11 +240,7 @@ fn left_out(table: &TableName, column: &TargetColumn, optional: bool, sides: &st
 }
 
 fn lacking_privilege(target: &Target, column: &TargetColumn) -> Option<Finding> {
-    let privilege = match (column.may_insert, column.may_select) {
-        (true, true) => return None,
-        (false, _) => "insert",
-        (true, false) => "select",
-    };
+    let privilege = column.lacks?;
     Some(Finding::error(
         ErrorCode::PrivilegeMissing,
         format!("the role may not {privilege} the column {} of {}", column.name.as_str(), target.table.readable()),

@@ -130,7 +130,16 @@ impl PublishError {
         match self.0.kind {
             ErrorKind::WrittenDiffers { .. } => SqlState::parse("TH011"),
             ErrorKind::ReadBackDiffers { .. } => SqlState::parse("TH012"),
-            _ => self.0.db().and_then(|db| SqlState::parse(db.code().code())),
+            ErrorKind::Server
+            | ErrorKind::ConnectionLost
+            | ErrorKind::TimedOut { .. }
+            | ErrorKind::Cancelled { .. }
+            | ErrorKind::ExistingRows { .. }
+            | ErrorKind::StagingNotWhole { .. }
+            | ErrorKind::SettingMoved { .. }
+            | ErrorKind::NoRow
+            | ErrorKind::NoReceipt
+            | ErrorKind::Driver => self.0.db().and_then(|db| SqlState::parse(db.code().code())),
         }
     }
 
@@ -147,11 +156,13 @@ impl PublishError {
 
     /// The connection is gone or must be treated as gone.
     pub fn is_connection_lost(&self) -> bool {
-        match self.0.kind {
-            ErrorKind::ConnectionLost => true,
-            ErrorKind::TimedOut { in_doubt, .. } | ErrorKind::Cancelled { in_doubt } => in_doubt,
-            _ => self.is_fatal() || self.0.source.as_ref().is_some_and(tokio_postgres::Error::is_closed),
+        if let ErrorKind::TimedOut { in_doubt: true, .. }
+        | ErrorKind::Cancelled { in_doubt: true }
+        | ErrorKind::ConnectionLost = self.0.kind
+        {
+            return true;
         }
+        self.is_fatal() || self.0.source.as_ref().is_some_and(tokio_postgres::Error::is_closed)
     }
 
     /// A limit passed, on either side.
@@ -197,7 +208,7 @@ impl PublishError {
         let mut text = db.message().to_owned();
         for (label, part) in [("detail", db.detail()), ("hint", db.hint()), ("where", db.where_())] {
             if let Some(part) = part {
-                text.push_str(&format!("\n{label}: {part}"));
+                text.extend(["\n", label, ": ", part]);
             }
         }
         Some(text)

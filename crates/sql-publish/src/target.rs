@@ -76,10 +76,8 @@ pub struct TargetColumn {
     pub has_default: bool,
     /// Who gives it its value.
     pub source: ValueSource,
-    /// The role may write it.
-    pub may_insert: bool,
-    /// The role may read it.
-    pub may_select: bool,
+    /// What the role may not do with it: `insert` or `select`. `None`: it may do both.
+    pub lacks: Option<&'static str>,
 }
 
 /// Who gives a column its value.
@@ -284,9 +282,7 @@ struct Relation {
     row_security: bool,
     role: String,
     may_use_schema: bool,
-    may_select: bool,
-    may_insert: bool,
-    may_delete: bool,
+    lacking: Vec<&'static str>,
     has_children: bool,
 }
 
@@ -299,9 +295,7 @@ impl Relation {
             row_security: get(row, 3)?,
             role: get(row, 4)?,
             may_use_schema: get(row, 5)?,
-            may_select: get(row, 6)?,
-            may_insert: get(row, 7)?,
-            may_delete: get(row, 8)?,
+            lacking: lacking(row)?,
             has_children: get(row, 9)?,
         })
     }
@@ -362,13 +356,8 @@ impl Relation {
                 format!("grant usage on schema {} to {role};", table.schema),
             ));
         }
-        let lacking: Vec<&str> =
-            [(self.may_select, "select"), (self.may_insert, "insert"), (self.may_delete, "delete")]
-                .into_iter()
-                .filter_map(|(has, privilege)| (!has).then_some(privilege))
-                .collect();
-        if !lacking.is_empty() {
-            let lacking = lacking.join(", ");
+        if !self.lacking.is_empty() {
+            let lacking = self.lacking.join(", ");
             findings.push(Finding::error(
                 ErrorCode::PrivilegeMissing,
                 format!("the role {} lacks {lacking} on {}", self.role, table.readable()),
@@ -378,6 +367,17 @@ impl Relation {
         }
         findings
     }
+}
+
+/// Privileges the role lacks on the whole relation.
+fn lacking(row: &Row) -> Result<Vec<&'static str>, PublishError> {
+    let mut lacking = Vec::new();
+    for (index, privilege) in [(6, "select"), (7, "insert"), (8, "delete")] {
+        if !get::<bool>(row, index)? {
+            lacking.push(privilege);
+        }
+    }
+    Ok(lacking)
 }
 
 /// A role name as SQL; roles of the catalog are never longer than an identifier may be.
@@ -420,8 +420,11 @@ fn column_of(row: &Row) -> Result<(TargetColumn, Option<u32>), PublishError> {
         not_null: get(row, 3)?,
         has_default: get(row, 4)?,
         source,
-        may_insert: get(row, 7)?,
-        may_select: get(row, 8)?,
+        lacks: match (get(row, 7)?, get(row, 8)?) {
+            (true, true) => None,
+            (false, _) => Some("insert"),
+            (true, false) => Some("select"),
+        },
     };
     Ok((column, get(row, 2)?))
 }

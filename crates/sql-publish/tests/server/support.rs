@@ -1,0 +1,329 @@
+//! A database for each test, and the whole road in one call.
+
+use std::{
+    sync::atomic::{AtomicU32, Ordering},
+    time::Duration,
+};
+
+use thrice_core::{
+    identifier::{Identifier, TableName},
+    interval_bounds::ColumnBounds,
+    time::civil::Date,
+};
+use thrice_sql_publish::{
+    CancellationToken, Finding, PublishError, SqlValue, Statement,
+    columns::{ColumnMap, ColumnsPolicy, check_assignable, match_columns},
+    probe::{Probe, Quiet},
+    publish::{ExistingRows, Gate, PublishOutcome, PublishRequest, publish},
+    query::{UserQuery, describe},
+    session::{Limit, Session, Timeouts},
+    staging::{StageRequest, Staged, StagingName, stage},
+    staging_mode::{Durable, StagingMode},
+    strategy::{self, Parts},
+    target::{Examination, ExamineRequest, Target, examine},
+};
+use tokio_postgres::{Client, Config, NoTls};
+
+/// A database that lives as long as the test.
+pub struct Scratch {
+    admin: Config,
+    pub name: String,
+}
+
+static NEXT: AtomicU32 = AtomicU32::new(0);
+
+impl Scratch {
+    /// A new, empty database with the schema for staging tables.
+    pub async fn new() -> Self {
+        let url = std::env::var("THRICE_TEST_DATABASE_URL").unwrap_or_else(|_| {
+            panic!(
+                "THRICE_TEST_DATABASE_URL is not set: these tests need a PostgreSQL server and a superuser on it; \
+                 run `cargo xtask test`, which brings one"
+            )
+        });
+        let admin: Config = url.parse().expect("THRICE_TEST_DATABASE_URL is a PostgreSQL URL");
+        let name = format!("thrice_publish_{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let scratch = Self { admin, name };
+        connect(&scratch.admin).await.batch_execute(&format!("create database {}", scratch.name)).await.unwrap();
+        scratch.client().await.batch_execute("create schema thrice_staging").await.unwrap();
+        scratch
+    }
+
+    /// A database that has run `setup`.
+    pub async fn with(setup: &str) -> (Self, Client) {
+        let scratch = Self::new().await;
+        let client = scratch.client().await;
+        client.batch_execute(setup).await.unwrap();
+        (scratch, client)
+    }
+
+    pub async fn client(&self) -> Client {
+        connect(self.admin.clone().dbname(&self.name)).await
+    }
+
+    /// A login without any right, named after the database.
+    pub async fn role(&self, client: &Client, suffix: &str) -> String {
+        let role = format!("{}_{suffix}", self.name);
+        client.batch_execute(&format!("create role {role} login")).await.unwrap();
+        role
+    }
+
+    pub async fn client_as(&self, role: &str) -> Client {
+        connect(self.admin.clone().dbname(&self.name).user(role)).await
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let (admin, name) = (self.admin.clone(), self.name.clone());
+        let dropped = std::thread::spawn(move || {
+            tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+                let client = connect(&admin).await;
+                client.batch_execute(&format!("drop database if exists {name} with (force)")).await.unwrap();
+                let roles = "select rolname::text from pg_roles where starts_with(rolname, $1)";
+                let roles = client.query(roles, &[&format!("{name}_")]).await;
+                for row in roles.unwrap() {
+                    client.batch_execute(&format!("drop role {}", row.get::<_, String>(0))).await.unwrap();
+                }
+            });
+        });
+        if dropped.join().is_err() && !std::thread::panicking() {
+            panic!("the scratch database {} could not be dropped", self.name);
+        }
+    }
+}
+
+async fn connect(config: &Config) -> Client {
+    let (client, connection) = config.connect(NoTls).await.expect("the server of THRICE_TEST_DATABASE_URL answers");
+    tokio::spawn(async move { drop(connection.await) });
+    client
+}
+
+pub fn id(name: &str) -> Identifier {
+    Identifier::new(name).unwrap()
+}
+
+pub fn ids(names: &[&str]) -> Vec<Identifier> {
+    names.iter().map(|name| id(name)).collect()
+}
+
+pub fn date(text: &str) -> Date {
+    text.parse().unwrap()
+}
+
+/// One local date.
+pub fn day(text: &str) -> ColumnBounds {
+    let start = date(text);
+    ColumnBounds::Dates { start, end: start.tomorrow().unwrap() }
+}
+
+pub fn instants(start: &str, end: &str) -> ColumnBounds {
+    ColumnBounds::Instants { start: start.parse().unwrap(), end: end.parse().unwrap() }
+}
+
+pub fn timeouts() -> Timeouts {
+    Timeouts::new(Limit::Default(Duration::from_secs(30)))
+}
+
+/// One cell as text.
+pub async fn one(client: &Client, sql: &str) -> String {
+    let rows = client.simple_query(sql).await.unwrap();
+    rows.iter()
+        .find_map(|message| match message {
+            tokio_postgres::SimpleQueryMessage::Row(row) => Some(row.get(0).unwrap_or("null").to_owned()),
+            _ => None,
+        })
+        .unwrap_or_else(|| "no row".to_owned())
+}
+
+/// Everything a run needs, with plain defaults.
+pub struct Road<'a> {
+    pub table: &'a str,
+    pub interval_column: &'a str,
+    pub key: &'a [&'a str],
+    pub published_at: Option<&'a str>,
+    pub policy: ColumnsPolicy,
+    pub query: &'a str,
+    pub values: Vec<SqlValue>,
+    pub bounds: ColumnBounds,
+    pub session: Session,
+    pub timeouts: Timeouts,
+    pub mode: &'a dyn StagingMode,
+    pub existing_rows: ExistingRows,
+    pub commit_timeout: Duration,
+    pub stop: CancellationToken,
+}
+
+/// Where a road ended before its publish.
+#[derive(Debug)]
+pub enum Early {
+    Refused(Vec<Finding>),
+    Failed(PublishError),
+}
+
+impl From<PublishError> for Early {
+    fn from(error: PublishError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl Early {
+    pub fn error(self) -> PublishError {
+        match self {
+            Self::Failed(error) => error,
+            Self::Refused(findings) => panic!("refused: {findings:?}"),
+        }
+    }
+
+    pub fn findings(self) -> Vec<Finding> {
+        match self {
+            Self::Refused(findings) => findings,
+            Self::Failed(error) => panic!("failed: {error}"),
+        }
+    }
+}
+
+pub struct Prepared {
+    pub target: Target,
+    pub columns: ColumnMap,
+    pub warnings: Vec<Finding>,
+}
+
+impl<'a> Road<'a> {
+    pub fn new(table: &'a str, interval_column: &'a str, query: &'a str, bounds: ColumnBounds) -> Self {
+        Self {
+            table,
+            interval_column,
+            key: &[],
+            published_at: None,
+            policy: ColumnsPolicy::Exact,
+            query,
+            values: Vec::new(),
+            bounds,
+            session: Session::in_zone("UTC"),
+            timeouts: timeouts(),
+            mode: &Durable,
+            existing_rows: ExistingRows::MayBeReplaced,
+            commit_timeout: Duration::from_secs(10),
+            stop: CancellationToken::new(),
+        }
+    }
+
+    pub async fn examine(&self, client: &mut Client) -> Examination {
+        let request = ExamineRequest {
+            table: TableName::parse(self.table).unwrap(),
+            interval_column: id(self.interval_column),
+            key: ids(self.key),
+            published_at: self.published_at.map(id),
+        };
+        examine(client, &request, &self.timeouts, &self.stop).await.unwrap()
+    }
+
+    pub fn user_query(&self) -> UserQuery {
+        UserQuery::new(self.query, self.values.clone())
+    }
+
+    pub async fn prepare(&self, client: &mut Client) -> Result<Prepared, Early> {
+        let examination = self.examine(client).await;
+        let Some(target) = examination.target else { return Err(Early::Refused(examination.findings)) };
+        let described = describe(client, &self.user_query(), &self.session, &self.timeouts, &self.stop).await?;
+        let columns = match_columns(&target, &described, self.policy).map_err(Early::Refused)?;
+        let findings = check_assignable(client, &target, &described, &columns, &self.timeouts, &self.stop).await?;
+        if !findings.is_empty() {
+            return Err(Early::Refused(findings));
+        }
+        Ok(Prepared { target, columns, warnings: examination.findings })
+    }
+
+    pub async fn stage(&self, client: &mut Client, prepared: &Prepared, attempt: &str) -> Result<Staged, PublishError> {
+        self.stage_with(client, prepared, attempt, &|_| Vec::new(), &Quiet).await
+    }
+
+    pub async fn stage_with(
+        &self,
+        client: &mut Client,
+        prepared: &Prepared,
+        attempt: &str,
+        after: &(dyn Fn(&Staged) -> Vec<Statement> + Send + Sync),
+        probe: &dyn Probe,
+    ) -> Result<Staged, PublishError> {
+        let name = StagingName::of(self.table, attempt).unwrap();
+        let query = self.user_query();
+        let request = StageRequest {
+            target: &prepared.target,
+            columns: &prepared.columns,
+            query: &query,
+            staging: name.table(),
+            mode: self.mode,
+            session: &self.session,
+            timeouts: &self.timeouts,
+            owner: None,
+            after,
+            probe,
+            stop: &self.stop,
+        };
+        stage(client, &request).await
+    }
+
+    pub async fn publish(
+        &self,
+        client: &mut Client,
+        prepared: &Prepared,
+        staged: &Staged,
+        gate: Gate,
+    ) -> PublishOutcome {
+        self.publish_with(client, prepared, staged, gate, &Quiet).await
+    }
+
+    pub async fn publish_with(
+        &self,
+        client: &mut Client,
+        prepared: &Prepared,
+        staged: &Staged,
+        gate: Gate,
+        probe: &dyn Probe,
+    ) -> PublishOutcome {
+        let parts = Parts { target: &prepared.target, columns: &prepared.columns, staging: &staged.relation };
+        let plan = strategy::delete_insert::plan(&parts);
+        let request = PublishRequest {
+            target: &prepared.target,
+            columns: &prepared.columns,
+            bounds: &self.bounds,
+            staged,
+            plan: &plan,
+            existing_rows: self.existing_rows,
+            session: &self.session,
+            timeouts: &self.timeouts,
+            commit_timeout: self.commit_timeout,
+            application_name: "thrice:1#1",
+            gate,
+            probe,
+            stop: &self.stop,
+        };
+        publish(client, &request).await
+    }
+
+    /// From examination to COMMIT, as run number `attempt`.
+    pub async fn run(
+        &self,
+        client: &mut Client,
+        attempt: &str,
+    ) -> Result<thrice_sql_publish::publish::Published, Early> {
+        let prepared = self.prepare(client).await?;
+        let staged = self.stage(client, &prepared, attempt).await?;
+        match self.publish(client, &prepared, &staged, Gate::default()).await {
+            PublishOutcome::Committed(published) => Ok(published),
+            PublishOutcome::RolledBack(error) => Err(error.into()),
+            PublishOutcome::Unknown { error, .. } => panic!("outcome unknown: {error}"),
+        }
+    }
+}
+
+pub fn code(error: &PublishError) -> String {
+    error.sqlstate().map(|code| code.to_string()).unwrap_or_default()
+}
+
+/// Codes of findings, errors with a `!`.
+pub fn codes(findings: &[Finding]) -> Vec<String> {
+    findings.iter().map(|finding| format!("{}{}", finding.code, if finding.is_error() { "!" } else { "" })).collect()
+}
