@@ -146,7 +146,7 @@ fn order_and_settings_do_not_matter_and_any_cell_does() {
                 let change = match COLUMNS[column] {
                     "n" => "n = coalesce(n # 1, 0)",
                     "text" => "text = case when text is null then '' when text = '' then null else text || 'x' end",
-                    "float" => "float = case when float = 'NaN' then 0 else 'NaN' end",
+                    "float" => "float = case when float = 'NaN' then 0 else 'NaN'::float8 end",
                     "at" => "at = at + interval '1 microsecond'",
                     "bytes" => "bytes = bytes || '\\x00'",
                     "list" => "list = list || null::text",

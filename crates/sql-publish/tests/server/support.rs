@@ -25,16 +25,16 @@ use thrice_sql_publish::{
 use tokio_postgres::{Client, Config, NoTls};
 
 /// A database that lives as long as the test.
-pub struct Scratch {
+pub(crate) struct Scratch {
     admin: Config,
-    pub name: String,
+    pub(crate) name: String,
 }
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
 impl Scratch {
     /// A new, empty database with the schema for staging tables.
-    pub async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         let url = std::env::var("THRICE_TEST_DATABASE_URL").unwrap_or_else(|_| {
             panic!(
                 "THRICE_TEST_DATABASE_URL is not set: these tests need a PostgreSQL server and a superuser on it; \
@@ -50,25 +50,25 @@ impl Scratch {
     }
 
     /// A database that has run `setup`.
-    pub async fn with(setup: &str) -> (Self, Client) {
+    pub(crate) async fn with(setup: &str) -> (Self, Client) {
         let scratch = Self::new().await;
         let client = scratch.client().await;
         client.batch_execute(setup).await.unwrap();
         (scratch, client)
     }
 
-    pub async fn client(&self) -> Client {
+    pub(crate) async fn client(&self) -> Client {
         connect(self.admin.clone().dbname(&self.name)).await
     }
 
     /// A login without any right, named after the database.
-    pub async fn role(&self, client: &Client, suffix: &str) -> String {
+    pub(crate) async fn role(&self, client: &Client, suffix: &str) -> String {
         let role = format!("{}_{suffix}", self.name);
         client.batch_execute(&format!("create role {role} login")).await.unwrap();
         role
     }
 
-    pub async fn client_as(&self, role: &str) -> Client {
+    pub(crate) async fn client_as(&self, role: &str) -> Client {
         connect(self.admin.clone().dbname(&self.name).user(role)).await
     }
 }
@@ -99,34 +99,34 @@ async fn connect(config: &Config) -> Client {
     client
 }
 
-pub fn id(name: &str) -> Identifier {
+pub(crate) fn id(name: &str) -> Identifier {
     Identifier::new(name).unwrap()
 }
 
-pub fn ids(names: &[&str]) -> Vec<Identifier> {
+pub(crate) fn ids(names: &[&str]) -> Vec<Identifier> {
     names.iter().map(|name| id(name)).collect()
 }
 
-pub fn date(text: &str) -> Date {
+pub(crate) fn date(text: &str) -> Date {
     text.parse().unwrap()
 }
 
 /// One local date.
-pub fn day(text: &str) -> ColumnBounds {
+pub(crate) fn day(text: &str) -> ColumnBounds {
     let start = date(text);
     ColumnBounds::Dates { start, end: start.tomorrow().unwrap() }
 }
 
-pub fn instants(start: &str, end: &str) -> ColumnBounds {
+pub(crate) fn instants(start: &str, end: &str) -> ColumnBounds {
     ColumnBounds::Instants { start: start.parse().unwrap(), end: end.parse().unwrap() }
 }
 
-pub fn timeouts() -> Timeouts {
+pub(crate) fn timeouts() -> Timeouts {
     Timeouts::new(Limit::Default(Duration::from_secs(30)))
 }
 
 /// One cell as text.
-pub async fn one(client: &Client, sql: &str) -> String {
+pub(crate) async fn one(client: &Client, sql: &str) -> String {
     let rows = client.simple_query(sql).await.unwrap();
     rows.iter()
         .find_map(|message| match message {
@@ -137,26 +137,26 @@ pub async fn one(client: &Client, sql: &str) -> String {
 }
 
 /// Everything a run needs, with plain defaults.
-pub struct Road<'a> {
-    pub table: &'a str,
-    pub interval_column: &'a str,
-    pub key: &'a [&'a str],
-    pub published_at: Option<&'a str>,
-    pub policy: ColumnsPolicy,
-    pub query: &'a str,
-    pub values: Vec<SqlValue>,
-    pub bounds: ColumnBounds,
-    pub session: Session,
-    pub timeouts: Timeouts,
-    pub mode: &'a dyn StagingMode,
-    pub existing_rows: ExistingRows,
-    pub commit_timeout: Duration,
-    pub stop: CancellationToken,
+pub(crate) struct Road<'a> {
+    pub(crate) table: &'a str,
+    pub(crate) interval_column: &'a str,
+    pub(crate) key: &'a [&'a str],
+    pub(crate) published_at: Option<&'a str>,
+    pub(crate) policy: ColumnsPolicy,
+    pub(crate) query: &'a str,
+    pub(crate) values: Vec<SqlValue>,
+    pub(crate) bounds: ColumnBounds,
+    pub(crate) session: Session,
+    pub(crate) timeouts: Timeouts,
+    pub(crate) mode: &'a dyn StagingMode,
+    pub(crate) existing_rows: ExistingRows,
+    pub(crate) commit_timeout: Duration,
+    pub(crate) stop: CancellationToken,
 }
 
 /// Where a road ended before its publish.
 #[derive(Debug)]
-pub enum Early {
+pub(crate) enum Early {
     Refused(Vec<Finding>),
     Failed(PublishError),
 }
@@ -168,14 +168,14 @@ impl From<PublishError> for Early {
 }
 
 impl Early {
-    pub fn error(self) -> PublishError {
+    pub(crate) fn error(self) -> PublishError {
         match self {
             Self::Failed(error) => error,
             Self::Refused(findings) => panic!("refused: {findings:?}"),
         }
     }
 
-    pub fn findings(self) -> Vec<Finding> {
+    pub(crate) fn findings(self) -> Vec<Finding> {
         match self {
             Self::Refused(findings) => findings,
             Self::Failed(error) => panic!("failed: {error}"),
@@ -183,14 +183,13 @@ impl Early {
     }
 }
 
-pub struct Prepared {
-    pub target: Target,
-    pub columns: ColumnMap,
-    pub warnings: Vec<Finding>,
+pub(crate) struct Prepared {
+    pub(crate) target: Target,
+    pub(crate) columns: ColumnMap,
 }
 
 impl<'a> Road<'a> {
-    pub fn new(table: &'a str, interval_column: &'a str, query: &'a str, bounds: ColumnBounds) -> Self {
+    pub(crate) fn new(table: &'a str, interval_column: &'a str, query: &'a str, bounds: ColumnBounds) -> Self {
         Self {
             table,
             interval_column,
@@ -209,7 +208,7 @@ impl<'a> Road<'a> {
         }
     }
 
-    pub async fn examine(&self, client: &mut Client) -> Examination {
+    pub(crate) async fn examine(&self, client: &mut Client) -> Examination {
         let request = ExamineRequest {
             table: TableName::parse(self.table).unwrap(),
             interval_column: id(self.interval_column),
@@ -219,11 +218,11 @@ impl<'a> Road<'a> {
         examine(client, &request, &self.timeouts, &self.stop).await.unwrap()
     }
 
-    pub fn user_query(&self) -> UserQuery {
+    pub(crate) fn user_query(&self) -> UserQuery {
         UserQuery::new(self.query, self.values.clone())
     }
 
-    pub async fn prepare(&self, client: &mut Client) -> Result<Prepared, Early> {
+    pub(crate) async fn prepare(&self, client: &mut Client) -> Result<Prepared, Early> {
         let examination = self.examine(client).await;
         let Some(target) = examination.target else { return Err(Early::Refused(examination.findings)) };
         let described = describe(client, &self.user_query(), &self.session, &self.timeouts, &self.stop).await?;
@@ -232,14 +231,14 @@ impl<'a> Road<'a> {
         if !findings.is_empty() {
             return Err(Early::Refused(findings));
         }
-        Ok(Prepared { target, columns, warnings: examination.findings })
+        Ok(Prepared { target, columns })
     }
 
-    pub async fn stage(&self, client: &mut Client, prepared: &Prepared, attempt: &str) -> Result<Staged, PublishError> {
+    pub(crate) async fn stage(&self, client: &mut Client, prepared: &Prepared, attempt: &str) -> Result<Staged, PublishError> {
         self.stage_with(client, prepared, attempt, &|_| Vec::new(), &Quiet).await
     }
 
-    pub async fn stage_with(
+    pub(crate) async fn stage_with(
         &self,
         client: &mut Client,
         prepared: &Prepared,
@@ -265,7 +264,7 @@ impl<'a> Road<'a> {
         stage(client, &request).await
     }
 
-    pub async fn publish(
+    pub(crate) async fn publish(
         &self,
         client: &mut Client,
         prepared: &Prepared,
@@ -275,7 +274,7 @@ impl<'a> Road<'a> {
         self.publish_with(client, prepared, staged, gate, &Quiet).await
     }
 
-    pub async fn publish_with(
+    pub(crate) async fn publish_with(
         &self,
         client: &mut Client,
         prepared: &Prepared,
@@ -304,7 +303,7 @@ impl<'a> Road<'a> {
     }
 
     /// From examination to COMMIT, as run number `attempt`.
-    pub async fn run(
+    pub(crate) async fn run(
         &self,
         client: &mut Client,
         attempt: &str,
@@ -319,11 +318,11 @@ impl<'a> Road<'a> {
     }
 }
 
-pub fn code(error: &PublishError) -> String {
+pub(crate) fn code(error: &PublishError) -> String {
     error.sqlstate().map(|code| code.to_string()).unwrap_or_default()
 }
 
 /// Codes of findings, errors with a `!`.
-pub fn codes(findings: &[Finding]) -> Vec<String> {
+pub(crate) fn codes(findings: &[Finding]) -> Vec<String> {
     findings.iter().map(|finding| format!("{}{}", finding.code, if finding.is_error() { "!" } else { "" })).collect()
 }
