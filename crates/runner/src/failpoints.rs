@@ -6,7 +6,7 @@
 //! to this process, `stop` a SIGSTOP, and `sleep:MS` waits.
 
 /// Every failpoint on the road of one data interval, in the order in which a run meets them.
-pub const ALL: [&str; 16] = [
+pub const ALL: [&str; 17] = [
     BEFORE_CLAIM,
     AFTER_CLAIM,
     AFTER_START,
@@ -19,6 +19,7 @@ pub const ALL: [&str; 16] = [
     PUBLISH_LOCKED,
     PUBLISH_DELETED,
     PUBLISH_WRITTEN,
+    PUBLISH_READ_BACK,
     PUBLISH_RECEIPT,
     AFTER_COMMIT,
     BEFORE_DROP,
@@ -49,6 +50,8 @@ pub const PUBLISH_LOCKED: &str = "publish_locked";
 pub const PUBLISH_DELETED: &str = "publish_deleted";
 /// The new rows are written in the open transaction.
 pub const PUBLISH_WRITTEN: &str = "publish_written";
+/// The target was read back in the open transaction.
+pub const PUBLISH_READ_BACK: &str = "publish_read_back";
 /// The receipt is written in the open transaction; COMMIT comes next.
 pub const PUBLISH_RECEIPT: &str = "publish_receipt";
 /// COMMIT was answered, nobody was told.
@@ -64,6 +67,16 @@ pub const AFTER_DROP: &str = "after_drop";
 pub fn arm_from_environment() {
     #[cfg(feature = "failpoints")]
     std::mem::forget(fail::FailScenario::setup());
+}
+
+/// Hands the places inside the staging and publish transactions on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Failpoints;
+
+impl thrice_sql_publish::probe::Probe for Failpoints {
+    fn at(&self, step: &'static str) {
+        hit(step);
+    }
 }
 
 /// Marks one place. See the module.

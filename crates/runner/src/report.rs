@@ -5,7 +5,6 @@ use std::time::Duration;
 use jiff::Timestamp;
 use thrice_checks::CheckResult;
 use thrice_core::{code::ErrorCode, failure_class::FailureClass, schedule::Partition, sqlstate::SqlState};
-use uuid::Uuid;
 
 /// The result of one call of [`Runner::run_partition`](crate::Runner::run_partition).
 #[derive(Debug, Clone)]
@@ -48,7 +47,9 @@ impl Outcome {
     pub const fn problem(&self) -> Option<&Problem> {
         match self {
             Self::Published(_) | Self::Unchanged(_) => None,
-            Self::Failed(problem) | Self::Refused(problem) | Self::Held(problem) | Self::Unknown(problem) => Some(problem),
+            Self::Failed(problem) | Self::Refused(problem) | Self::Held(problem) | Self::Unknown(problem) => {
+                Some(problem)
+            }
         }
     }
 
@@ -71,7 +72,7 @@ pub struct Done {
     /// Number of the run among the runs of its partition, from 1.
     pub attempt_no: i32,
     /// The run's id for other systems.
-    pub run_id: Uuid,
+    pub run_id: String,
     /// Rows of the partition and what the publish did.
     pub rows: RowCounts,
     /// Content checksum `v1:…` of the published rows.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use thrice_core::reason::Reason;
-use tokio_util::sync::CancellationToken;
+use thrice_sql_publish::CancellationToken;
 
 /// Why a run exists, as the ledger's column `trigger` spells it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub enum Trigger {
     Retry,
     /// Part of the demonstration.
     Demo,
+    /// Existing rows are taken over as published.
+    Adopt,
 }
 
 impl Trigger {
@@ -26,6 +28,17 @@ impl Trigger {
             Self::Manual => "manual",
             Self::Retry => "retry",
             Self::Demo => "demo",
+            Self::Adopt => "adopt",
+        }
+    }
+
+    pub(crate) const fn of_ledger(self) -> thrice_ledger::Trigger {
+        match self {
+            Self::Schedule => thrice_ledger::Trigger::Schedule,
+            Self::Manual => thrice_ledger::Trigger::Manual,
+            Self::Retry => thrice_ledger::Trigger::Retry,
+            Self::Demo => thrice_ledger::Trigger::Demo,
+            Self::Adopt => thrice_ledger::Trigger::Adopt,
         }
     }
 }
@@ -58,7 +71,7 @@ impl RunRequest {
     pub fn new(trigger: Trigger) -> Self {
         Self {
             trigger,
-            explicit: matches!(trigger, Trigger::Manual | Trigger::Demo),
+            explicit: matches!(trigger, Trigger::Manual | Trigger::Demo | Trigger::Adopt),
             overwrite_existing: false,
             accept_drop: false,
             reopen: false,

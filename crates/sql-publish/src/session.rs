@@ -221,6 +221,16 @@ pub(crate) async fn pin(steps: &Steps<'_>, pins: &Pins) -> Result<Pinned, Publis
     Ok(pin_with(steps, pins, "").await?.0)
 }
 
+/// Gives an open transaction of the caller what the user's SQL sees: zone, search path, settings and limits.
+pub async fn pin_for_query(
+    transaction: &tokio_postgres::Transaction<'_>,
+    session: &Session,
+    timeouts: &Timeouts,
+    stop: &tokio_util::sync::CancellationToken,
+) -> Result<(), PublishError> {
+    pin(&Steps::new(transaction, stop), &Pins::query(session).and(Pins::timeouts(timeouts))).await.map(drop)
+}
+
 impl Pinned {
     /// `statement_timeout` in force; `None` where there is no limit.
     pub(crate) fn statement_timeout(&self) -> Option<Duration> {
@@ -294,8 +304,8 @@ mod tests {
     fn the_servers_spelling_of_limits_is_read() {
         assert_eq!(server_duration("0"), None);
         assert_eq!(server_duration("200ms"), Some(Duration::from_millis(200)));
-        assert_eq!(server_duration("5min"), Some(Duration::from_secs(300)));
-        assert_eq!(server_duration("1d"), Some(Duration::from_secs(86_400)));
+        assert_eq!(server_duration("5min"), Some(Duration::from_mins(5)));
+        assert_eq!(server_duration("1d"), Some(Duration::from_hours(24)));
         assert_eq!(server_duration("soon"), None);
     }
 

@@ -20,7 +20,7 @@ const ALL: &str = "select string_agg(concat_ws(':', day, n, v), ' ' order by day
 fn rolled_back(outcome: PublishOutcome) -> PublishError {
     match outcome {
         PublishOutcome::RolledBack(error) => error,
-        other => panic!("not rolled back: {other:?}"),
+        other @ (PublishOutcome::Committed(_) | PublishOutcome::Unknown { .. }) => panic!("not rolled back: {other:?}"),
     }
 }
 

@@ -22,7 +22,7 @@ use thrice_sql_publish::{
     strategy::{self, Parts},
     target::{Examination, ExamineRequest, Target, examine},
 };
-use tokio_postgres::{Client, Config, NoTls};
+use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage};
 
 /// A database that lives as long as the test.
 pub(crate) struct Scratch {
@@ -87,9 +87,8 @@ impl Drop for Scratch {
                 }
             });
         });
-        if dropped.join().is_err() && !std::thread::panicking() {
-            panic!("the scratch database {} could not be dropped", self.name);
-        }
+        let dropped = dropped.join().is_ok();
+        assert!(dropped || std::thread::panicking(), "the scratch database {} could not be dropped", self.name);
     }
 }
 
@@ -128,12 +127,10 @@ pub(crate) fn timeouts() -> Timeouts {
 /// One cell as text.
 pub(crate) async fn one(client: &Client, sql: &str) -> String {
     let rows = client.simple_query(sql).await.unwrap();
-    rows.iter()
-        .find_map(|message| match message {
-            tokio_postgres::SimpleQueryMessage::Row(row) => Some(row.get(0).unwrap_or("null").to_owned()),
-            _ => None,
-        })
-        .unwrap_or_else(|| "no row".to_owned())
+    let row = rows.iter().find_map(|message| {
+        if let SimpleQueryMessage::Row(row) = message { Some(row.get(0).unwrap_or("null").to_owned()) } else { None }
+    });
+    row.unwrap_or_else(|| "no row".to_owned())
 }
 
 /// Everything a run needs, with plain defaults.
@@ -234,7 +231,12 @@ impl<'a> Road<'a> {
         Ok(Prepared { target, columns })
     }
 
-    pub(crate) async fn stage(&self, client: &mut Client, prepared: &Prepared, attempt: &str) -> Result<Staged, PublishError> {
+    pub(crate) async fn stage(
+        &self,
+        client: &mut Client,
+        prepared: &Prepared,
+        attempt: &str,
+    ) -> Result<Staged, PublishError> {
         self.stage_with(client, prepared, attempt, &|_| Vec::new(), &Quiet).await
     }
 

@@ -1,7 +1,7 @@
 //! Examination of a target: each thing that would go wrong is found before a row is moved.
 
 use thrice_core::interval_bounds::IntervalColumnType;
-use thrice_sql_publish::target::ValueSource;
+use thrice_sql_publish::target::ValueSource::{self, Generated, IdentityAlways, IdentityByDefault, Writer};
 
 use crate::support::{Road, Scratch, codes, day};
 
@@ -112,7 +112,6 @@ async fn columns_that_the_server_fills_are_known() {
     .await;
     let target = road("mart.daily").examine(&mut client).await.target.unwrap();
     let sources: Vec<ValueSource> = target.columns.iter().map(|column| column.source).collect();
-    use ValueSource::{Generated, IdentityAlways, IdentityByDefault, Writer};
     assert_eq!(sources, [IdentityAlways, IdentityByDefault, Writer, Writer, Generated, Writer]);
     assert!(target.columns[5].has_default);
 }

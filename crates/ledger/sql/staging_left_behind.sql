@@ -1,0 +1,16 @@
+-- Tables in schema thrice_staging that no open run owns.   $1 pipeline_id int4 or null: all, unowned ones too
+-- The newest run that names a table owns it: an adopted staging belongs to the run that adopted it.
+select c.relname::text as "relation!", l.attempt_id as "attempt_id?", l.partition_id as "partition_id?", l.pipeline_id as "pipeline_id?",
+       l.status as "status?", l.failure_class as "failure_class?", l.finished_at as "finished_at!: MaybeMoment",
+       extract(epoch from clock_timestamp() - l.finished_at)::float8 as "seconds_since_end?"
+  from pg_class c
+  join pg_namespace n on n.oid = c.relnamespace and n.nspname = 'thrice_staging'
+  left join lateral (
+    select r.attempt_id, r.partition_id, p.pipeline_id, r.status, r.failure_class, r.finished_at
+      from thrice.pipeline_run_ledger r join thrice.partitions p on p.partition_id = r.partition_id
+     where r.staging_relation = any (array[c.relname::text, 'thrice_staging.' || c.relname, '"thrice_staging"."' || c.relname || '"'])
+     order by r.attempt_id desc limit 1) l on true
+ where c.relkind in ('r', 'p')
+   and (l.status is null or l.status in ('published', 'failed'))
+   and ($1::int4 is null or l.pipeline_id = $1::int4)
+ order by c.relname

@@ -1,0 +1,98 @@
+//! One pipeline's partitions over a range, with everything that their status is derived from, in one query.
+
+use sqlx::types::Uuid;
+use thrice_core::time::{Timestamp, civil};
+
+use crate::error::LedgerError;
+use crate::ledger::Ledger;
+use crate::stored_time::{Day, MaybeMoment, Moment, moment};
+
+/// A partition that has been claimed at least once, its receipt and its last run.
+#[derive(Debug, Clone)]
+pub struct PartitionRow {
+    /// Its number in the ledger.
+    pub partition_id: i64,
+    /// Where its interval begins.
+    pub interval_start: Timestamp,
+    /// Where its interval ends; not part of it.
+    pub interval_end: Timestamp,
+    /// Its key.
+    pub interval_key: String,
+    /// The interval's first day, in the pipeline's zone.
+    pub target_date: civil::Date,
+    /// The newest token handed out.
+    pub token: i64,
+    /// Grows with every change of content or closing.
+    pub version: i64,
+    /// The worker that has it now.
+    pub claimed_by: Option<Uuid>,
+    /// Since when.
+    pub claimed_at: Option<Timestamp>,
+    /// Runs of the current retry budget.
+    pub attempts_used: i32,
+    /// It is not taken by itself before this instant.
+    pub retry_at: Option<Timestamp>,
+    /// When it was closed.
+    pub closed_at: Option<Timestamp>,
+    /// The newest receipt.
+    pub current_attempt_id: Option<i64>,
+    /// The receipt whose rows are in the target.
+    pub data_attempt_id: Option<i64>,
+    /// What the newest receipt says, in the ledger's word.
+    pub receipt_kind: Option<String>,
+    /// Rows of the partition by the newest receipt.
+    pub row_count: Option<i64>,
+    /// Their checksum.
+    pub checksum: Option<String>,
+    /// Hash of the code behind the newest receipt.
+    pub receipt_code_hash: Option<Vec<u8>>,
+    /// Which revisit the newest receipt is of.
+    pub revisit: Option<i32>,
+    /// When the newest receipt was written.
+    pub published_at: Option<Timestamp>,
+    /// When the rows in the target were written.
+    pub data_published_at: Option<Timestamp>,
+    /// The last run.
+    pub last_attempt_id: Option<i64>,
+    /// Its number.
+    pub last_attempt_no: Option<i32>,
+    /// Its state, in the ledger's word.
+    pub last_status: Option<String>,
+    /// Why it failed, in the ledger's word.
+    pub last_failure_class: Option<String>,
+    /// The server's code for it.
+    pub last_sqlstate: Option<String>,
+    /// The code that people look up.
+    pub last_error_code: Option<String>,
+    /// What happened.
+    pub last_error_message: Option<String>,
+    /// Hash of the code it ran.
+    pub last_code_hash: Option<Vec<u8>>,
+    /// When it began.
+    pub last_started_at: Option<Timestamp>,
+    /// When it ended.
+    pub last_finished_at: Option<Timestamp>,
+}
+
+impl PartitionRow {
+    /// A worker is at it, or the outcome of its last run is not known.
+    pub fn is_running(&self) -> bool {
+        self.claimed_by.is_some() || self.last_status.as_deref() == Some("unknown")
+    }
+}
+
+impl Ledger {
+    /// The partitions of a pipeline whose intervals start in `[from, to)`, in their order. Partitions that were never claimed have no row.
+    pub async fn partitions(
+        &self,
+        pipeline_id: i32,
+        interval_epoch: i32,
+        from: Timestamp,
+        to: Timestamp,
+    ) -> Result<Vec<PartitionRow>, LedgerError> {
+        let (from, to) = (moment(from), moment(to));
+        Ok(sqlx::query_file_as!(PartitionRow, "sql/calendar.sql", pipeline_id, interval_epoch, from as _, to as _)
+            .fetch_all(&self.pool)
+            .await?)
+    }
+}

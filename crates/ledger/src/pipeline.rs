@@ -1,0 +1,256 @@
+//! What the ledger knows of pipelines: their definition now, and the text behind every code hash.
+
+use serde_json::Value;
+use thrice_core::time::Timestamp;
+
+use crate::error::{ErrorKind, LedgerError};
+use crate::ledger::Ledger;
+use crate::stored_time::Moment;
+
+/// A pipeline as its files define it today.
+#[derive(Debug, Clone)]
+pub struct PipelineRecord<'a> {
+    /// Its name, unique in the ledger.
+    pub name: &'a str,
+    /// The table it writes, in the quoted form of SQL; no other pipeline may have the same.
+    pub target: &'a str,
+    /// `delete_insert`, `merge`, `partition_swap`, `table_swap` or `append`.
+    pub strategy: &'a str,
+    /// `hour`, `day` …
+    pub grain: &'a str,
+    /// IANA name of the zone that cuts its intervals.
+    pub time_zone: &'a str,
+    /// The lane its scheduled runs work in; it must exist in the ledger.
+    pub lane: &'a str,
+    /// Hash of everything that decides what the rows are.
+    pub code_hash: &'a [u8],
+    /// The query's text.
+    pub query: &'a str,
+    /// The whole definition; later versions of the tool read it.
+    pub definition: &'a Value,
+    /// The commit of the user's repository, if there is one.
+    pub git_revision: Option<&'a str>,
+}
+
+/// A pipeline as the ledger holds it.
+#[derive(Debug, Clone)]
+pub struct PipelineRow {
+    /// Its number in the ledger.
+    pub pipeline_id: i32,
+    /// Its name.
+    pub pipeline_name: String,
+    /// The table it writes.
+    pub target: String,
+    /// How it publishes.
+    pub strategy: String,
+    /// How long its intervals are.
+    pub grain: String,
+    /// The zone that cuts them.
+    pub time_zone: String,
+    /// Which cut of time its partitions belong to.
+    pub interval_epoch: i32,
+    /// The lane of its scheduled runs.
+    pub lane: String,
+    /// An operator has paused it.
+    pub paused: bool,
+    /// Hash of its newest code.
+    pub code_hash: Vec<u8>,
+    /// Its newest definition.
+    pub definition: Value,
+}
+
+/// A pipeline in a list.
+#[derive(Debug, Clone)]
+pub struct PipelineSummary {
+    /// Its number in the ledger.
+    pub pipeline_id: i32,
+    /// Its name.
+    pub pipeline_name: String,
+    /// The table it writes.
+    pub target: String,
+    /// How it publishes.
+    pub strategy: String,
+    /// How long its intervals are.
+    pub grain: String,
+    /// The zone that cuts them.
+    pub time_zone: String,
+    /// Which cut of time its partitions belong to.
+    pub interval_epoch: i32,
+    /// The lane of its scheduled runs.
+    pub lane: String,
+    /// An operator has paused it.
+    pub paused: bool,
+    /// Hash of its newest code.
+    pub code_hash: Vec<u8>,
+    /// When it was first registered.
+    pub created_at: Timestamp,
+    /// When its definition last changed.
+    pub updated_at: Timestamp,
+}
+
+/// The text that ran under a code hash.
+#[derive(Debug, Clone)]
+pub struct CodeVersion {
+    /// The query.
+    pub query: String,
+    /// The definition beside it.
+    pub definition: Value,
+    /// The commit of the user's repository.
+    pub git_revision: Option<String>,
+    /// When the ledger first saw it.
+    pub first_seen_at: Timestamp,
+}
+
+struct LockedPipeline {
+    pipeline_id: i32,
+    pipeline_name: String,
+    target: String,
+    strategy: String,
+    grain: String,
+    time_zone: String,
+    interval_epoch: i32,
+    lane: String,
+    paused: bool,
+    code_hash: Vec<u8>,
+    definition: Value,
+    has_partitions: bool,
+    has_receipts: bool,
+}
+
+impl Ledger {
+    /// Brings a pipeline's row up to its definition and keeps the code's text. Writes nothing where nothing has changed.
+    ///
+    /// A new grain or time zone opens a new epoch of intervals while nothing is published under the old one.
+    ///
+    /// # Errors
+    /// [`ErrorKind::IntervalsChanged`] where partitions of the old cut are published; [`ErrorKind::TargetTaken`];
+    /// [`ErrorKind::UnknownLane`].
+    pub async fn register_pipeline(&self, record: &PipelineRecord<'_>) -> Result<PipelineRow, LedgerError> {
+        if let Some(row) = self.pipeline(record.name).await?.filter(|row| record.is_recorded(row)) {
+            return Ok(row);
+        }
+        match self.write_pipeline(record).await {
+            Ok(row) => Ok(row),
+            Err(error) => Err(self.explain(record, error).await),
+        }
+    }
+
+    /// A pipeline by its name.
+    pub async fn pipeline(&self, name: &str) -> Result<Option<PipelineRow>, LedgerError> {
+        Ok(sqlx::query_file_as!(PipelineRow, "sql/pipeline_of.sql", name).fetch_optional(&self.pool).await?)
+    }
+
+    /// All pipelines, by name.
+    pub async fn pipelines(&self) -> Result<Vec<PipelineSummary>, LedgerError> {
+        Ok(sqlx::query_file_as!(PipelineSummary, "sql/pipelines.sql").fetch_all(&self.pool).await?)
+    }
+
+    /// The text that ran under a code hash of a pipeline.
+    pub async fn code_version(&self, pipeline_id: i32, code_hash: &[u8]) -> Result<Option<CodeVersion>, LedgerError> {
+        Ok(sqlx::query_file_as!(CodeVersion, "sql/code_version.sql", pipeline_id, code_hash).fetch_optional(&self.pool).await?)
+    }
+
+    async fn write_pipeline(&self, record: &PipelineRecord<'_>) -> Result<PipelineRow, LedgerError> {
+        let mut transaction = self.pool.begin().await?;
+        sqlx::query_file!(
+            "sql/register_pipeline.sql",
+            record.name,
+            record.target,
+            record.strategy,
+            record.grain,
+            record.time_zone,
+            record.lane,
+            record.code_hash,
+            record.definition
+        )
+        .fetch_optional(&mut *transaction)
+        .await?;
+        let had = sqlx::query_file_as!(LockedPipeline, "sql/lock_pipeline.sql", record.name).fetch_one(&mut *transaction).await?;
+        let new_cut = had.grain != record.grain || had.time_zone != record.time_zone;
+        if new_cut && had.has_receipts {
+            let what = format!(
+                "partitions of {} are published with grain {} in {}; grain {} in {} would cut time differently",
+                record.name, had.grain, had.time_zone, record.grain, record.time_zone
+            );
+            return Err(LedgerError::new(ErrorKind::IntervalsChanged { recorded: (had.grain, had.time_zone) }, what));
+        }
+        let row = PipelineRow {
+            pipeline_id: had.pipeline_id,
+            pipeline_name: had.pipeline_name,
+            target: record.target.to_owned(),
+            strategy: record.strategy.to_owned(),
+            grain: record.grain.to_owned(),
+            time_zone: record.time_zone.to_owned(),
+            interval_epoch: had.interval_epoch + i32::from(new_cut && had.has_partitions),
+            lane: record.lane.to_owned(),
+            paused: had.paused,
+            code_hash: record.code_hash.to_vec(),
+            definition: record.definition.clone(),
+        };
+        let same = !new_cut
+            && had.target == row.target
+            && had.strategy == row.strategy
+            && had.lane == row.lane
+            && had.code_hash == row.code_hash
+            && had.definition == row.definition;
+        if !same {
+            sqlx::query_file!(
+                "sql/update_pipeline.sql",
+                row.pipeline_id,
+                row.target,
+                row.strategy,
+                row.grain,
+                row.time_zone,
+                row.interval_epoch,
+                row.lane,
+                row.code_hash,
+                row.definition
+            )
+            .execute(&mut *transaction)
+            .await?;
+        }
+        sqlx::query_file!(
+            "sql/keep_code.sql",
+            row.pipeline_id,
+            record.code_hash,
+            record.query,
+            record.definition,
+            record.git_revision
+        )
+        .execute(&mut *transaction)
+        .await?;
+        transaction.commit().await?;
+        Ok(row)
+    }
+
+    async fn explain(&self, record: &PipelineRecord<'_>, error: LedgerError) -> LedgerError {
+        match error.violated() {
+            Some("pipelines_target_key") => {
+                let owner = sqlx::query_file!("sql/pipeline_of_target.sql", record.target).fetch_optional(&self.pool).await;
+                match owner {
+                    Ok(Some(owner)) => {
+                        let what = format!("{} is the target of pipeline {} already", record.target, owner.pipeline_name);
+                        LedgerError::new(ErrorKind::TargetTaken { by: owner.pipeline_name }, what)
+                    }
+                    _ => error,
+                }
+            }
+            Some("pipelines_lane_fkey") => {
+                LedgerError::new(ErrorKind::UnknownLane, format!("the ledger has no lane {}", record.lane))
+            }
+            _ => error,
+        }
+    }
+}
+
+impl PipelineRecord<'_> {
+    fn is_recorded(&self, row: &PipelineRow) -> bool {
+        row.target == self.target
+            && row.strategy == self.strategy
+            && row.grain == self.grain
+            && row.time_zone == self.time_zone
+            && row.lane == self.lane
+            && row.code_hash == self.code_hash
+            && row.definition == *self.definition
+    }
+}

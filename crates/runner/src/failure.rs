@@ -1,0 +1,239 @@
+//! From an error to the end of a run: its class, whether it is tried again, and the ledger's record of it.
+
+use std::time::Duration;
+
+use thrice_core::code::ErrorCode;
+use thrice_core::failure_class::FailureClass;
+use thrice_core::retry::{Circumstances, Decision, SideEffect, decide};
+use thrice_core::run::{Run, Validated};
+use thrice_core::sqlstate::SqlState;
+use thrice_ledger::{Failure, LedgerError, ReceiptKind};
+use thrice_sql_publish::PublishError;
+use thrice_sql_publish::error::ErrorKind;
+use thrice_sql_publish::staging::StagingName;
+
+use crate::attempt::{AttemptEnd, Work};
+use crate::problem;
+use crate::publish::is_retried;
+use crate::report::{Outcome, Problem, Progress};
+use crate::runner::Runner;
+
+/// Why a run cannot go on.
+#[derive(Debug)]
+pub(crate) struct Failing {
+    pub(crate) problem: Problem,
+    /// The error of a step, from which the class follows.
+    pub(crate) error: Option<PublishError>,
+    /// A server's code and a lost connection, where the error is another crate's.
+    statement: Option<(Option<SqlState>, bool)>,
+    /// The run's row has been ended already.
+    ended: bool,
+    pub(crate) run: Option<Run<Validated>>,
+    pub(crate) kind: Option<ReceiptKind>,
+}
+
+impl Failing {
+    /// A problem whose class is known, or that has none.
+    pub(crate) fn problem(problem: Problem) -> Box<Self> {
+        Box::new(Self { problem, error: None, statement: None, ended: false, run: None, kind: None })
+    }
+
+    pub(crate) fn classified(problem: Problem, class: FailureClass) -> Box<Self> {
+        Self::problem(problem.class(class))
+    }
+
+    /// The run's row has its end, or must not get one.
+    pub(crate) fn ended(problem: Problem) -> Box<Self> {
+        Box::new(Self { ended: true, ..*Self::problem(problem) })
+    }
+
+    pub(crate) fn publish(error: PublishError) -> Box<Self> {
+        Box::new(Self { error: Some(error), ..*Self::problem(Problem::new(ErrorCode::Bug, "")) }.described(false))
+    }
+
+    /// The place in the error is a place in the user's query.
+    pub(crate) fn of_query(error: PublishError) -> Box<Self> {
+        Box::new(Self { error: Some(error), ..*Self::problem(Problem::new(ErrorCode::Bug, "")) }.described(true))
+    }
+
+    pub(crate) fn rolled_back(error: PublishError, run: Run<Validated>, kind: ReceiptKind) -> Box<Self> {
+        let mut failing = Self::publish(error);
+        failing.run = Some(run);
+        failing.kind = Some(kind);
+        failing
+    }
+
+    fn described(mut self, in_query: bool) -> Self {
+        if let Some(error) = &self.error {
+            self.problem = if in_query { problem::of_query(error) } else { problem::of_publish(error) };
+        }
+        self
+    }
+
+    #[expect(clippy::needless_pass_by_value, reason = "fits map_err")]
+    pub(crate) fn ledger(error: LedgerError) -> Box<Self> {
+        let statement = Some((error.sqlstate(), error.is_connection_lost()));
+        Box::new(Self { statement, ..*Self::problem(problem::of_ledger(&error)) })
+    }
+
+    /// A bare driver error of the work's connection.
+    #[expect(clippy::needless_pass_by_value, reason = "fits map_err")]
+    pub(crate) fn driver(error: tokio_postgres::Error) -> Box<Self> {
+        let state = error.code().and_then(|code| SqlState::parse(code.code()));
+        let lost = error.is_closed() || state.is_none();
+        Self::of_statement(Problem::new(ErrorCode::Unreachable, "the connection to the server failed"), state, lost)
+    }
+
+    /// An error of a statement in another crate.
+    pub(crate) fn of_statement(problem: Problem, state: Option<SqlState>, lost: bool) -> Box<Self> {
+        Box::new(Self { statement: Some((state, lost)), ..*Self::problem(problem) })
+    }
+
+    /// Whether the work's connection must be thrown away.
+    fn connection_is_lost(&self) -> bool {
+        self.error.as_ref().is_some_and(PublishError::is_connection_lost)
+            || self.statement.is_some_and(|(_, lost)| lost)
+    }
+
+    fn decision(&self, work: &Work<'_>) -> Decision {
+        let fail = |class| Decision::Fail { class, tries: None, long_delay: false };
+        if let Some(class) = self.problem.class {
+            return fail(class);
+        }
+        let cancelled = work.request.cancel.is_cancelled();
+        let seen = Circumstances {
+            connection_lost: self.connection_is_lost(),
+            we_cancelled: cancelled,
+            timeouts_are_transient: work.prepared.job.retry.on_timeout,
+        };
+        if let Some((state, _)) = self.statement {
+            return decide(state, SideEffect::None, seen);
+        }
+        let Some(error) = &self.error else { return fail(FailureClass::Permanent) };
+        match error.kind() {
+            ErrorKind::Cancelled { .. } if cancelled => fail(FailureClass::Cancelled),
+            // stopped, and not by the caller: the lease was lost
+            ErrorKind::Cancelled { .. } => fail(FailureClass::Fenced),
+            ErrorKind::TimedOut { .. } if seen.timeouts_are_transient => fail(FailureClass::Transient),
+            ErrorKind::TimedOut { .. } => fail(FailureClass::Timeout),
+            ErrorKind::ExistingRows { .. } => fail(FailureClass::Guard),
+            ErrorKind::NoReceipt | ErrorKind::ConnectionLost | ErrorKind::StagingNotWhole { .. } => {
+                fail(if cancelled { FailureClass::Cancelled } else { FailureClass::Transient })
+            }
+            ErrorKind::SettingMoved { .. } | ErrorKind::NoRow | ErrorKind::Driver => fail(FailureClass::Permanent),
+            // 57014 without a limit of ours: somebody cancelled the statement
+            ErrorKind::Server if is_foreign_cancel(error) => fail(FailureClass::Cancelled),
+            _ => decide(error.sqlstate(), SideEffect::None, seen),
+        }
+    }
+}
+
+fn is_foreign_cancel(error: &PublishError) -> bool {
+    error.sqlstate().is_some_and(|code| code.as_str() == "57014")
+}
+
+impl Runner {
+    /// Records the end of a run without a receipt and says whether another attempt follows.
+    pub(crate) async fn end_failed(
+        &mut self,
+        work: &Work<'_>,
+        failing: Failing,
+        _progress: &mut dyn Progress,
+    ) -> AttemptEnd {
+        let decision = failing.decision(work);
+        if failing.connection_is_lost() {
+            self.abandon_connection();
+        }
+        let mut problem = failing.problem;
+        problem.attempt_no = Some(work.started.attempt_no);
+        if problem.code == ErrorCode::OutcomeUnknown {
+            return AttemptEnd::Outcome(Outcome::Unknown(problem));
+        }
+        let (class, tries, long) = match decision {
+            Decision::Fail { class, tries, long_delay } => (class, tries, long_delay),
+            // no COMMIT was sent on this path
+            Decision::Resolve => (FailureClass::Transient, None, false),
+        };
+        problem.class = Some(class);
+        match class {
+            FailureClass::Cancelled => problem.code = ErrorCode::Stopped,
+            FailureClass::Fenced => problem.code = ErrorCode::Fenced,
+            FailureClass::Transient
+            | FailureClass::Permanent
+            | FailureClass::Check
+            | FailureClass::Guard
+            | FailureClass::Timeout
+            | FailureClass::Abandoned => {}
+        }
+        let failed = u32::try_from(work.claim.attempts_used).unwrap_or(u32::MAX);
+        let retry_in = if is_retried(Some(class)) {
+            work.prepared.job.retry.next_delay(failed, tries, work.conditions.begun.elapsed(), long, jitter())
+        } else {
+            None
+        };
+        if !failing.ended {
+            self.record_failure(work, &problem, class, retry_in).await;
+        }
+        if is_retried(Some(class)) && retry_in.is_none() {
+            problem.why.get_or_insert_with(|| format!("tried {failed} times; the retry budget is used up"));
+        }
+        if !keeps_staging(class) {
+            self.drop_own_staging(work).await;
+        }
+        tracing::info!(event = "failed", pipeline = work.prepared.job.name, key = %work.partition.key,
+            attempt_no = work.started.attempt_no, run_id = work.started.run_id, token = work.claim.token,
+            class = class.as_str(), code = problem.code.id(), sqlstate = problem.sqlstate.map(|code| code.to_string()),
+            retryable = retry_in.is_some());
+        problem.retry_in = retry_in;
+        AttemptEnd::Failed { problem, retry_in }
+    }
+
+    async fn record_failure(
+        &self,
+        work: &Work<'_>,
+        problem: &Problem,
+        class: FailureClass,
+        retry_after: Option<Duration>,
+    ) {
+        let sqlstate = problem.sqlstate.map(|code| code.to_string());
+        let failure = Failure {
+            partition_id: work.claim.partition_id,
+            attempt_id: work.started.attempt_id,
+            token: work.claim.token,
+            class,
+            sqlstate: sqlstate.as_deref(),
+            error_code: Some(problem.code.id()),
+            message: &problem.what,
+            retry_after,
+        };
+        // the server may be restarting: a few tries, then the next claim ends the run as abandoned
+        for pause in [100, 400, 1500, 4000, 0] {
+            match self.ledger().fail(&failure).await {
+                Ok(_) => return,
+                Err(error) => tracing::warn!(%error, "the end of the run could not be recorded"),
+            }
+            tokio::time::sleep(Duration::from_millis(pause)).await;
+        }
+    }
+
+    async fn drop_own_staging(&mut self, work: &Work<'_>) {
+        let attempt = work.started.attempt_id.to_string();
+        if let Ok(name) = StagingName::of(&work.claim.partition_id.to_string(), &attempt) {
+            // a caller that asked to stop still gets its table dropped
+            let stop = thrice_sql_publish::CancellationToken::new();
+            self.drop_staging(work.prepared, &name, &stop).await;
+        }
+    }
+}
+
+/// Staged rows are kept where a next run may adopt them, or a person wants to look at them.
+const fn keeps_staging(class: FailureClass) -> bool {
+    matches!(class, FailureClass::Transient | FailureClass::Abandoned | FailureClass::Check | FailureClass::Guard)
+}
+
+/// A number in `[0, 1)` that differs between processes and calls.
+fn jitter() -> f64 {
+    use std::hash::BuildHasher;
+    let random = std::hash::RandomState::new().hash_one(0_u8);
+    f64::from(u32::try_from(random >> 32).unwrap_or_default()) / f64::from(u32::MAX).next_up()
+}

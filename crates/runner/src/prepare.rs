@@ -1,0 +1,133 @@
+//! Everything about a pipeline that is settled once, before any partition is claimed: its row in the ledger, its target
+//! examined, its query described, its columns matched. What is wrong here is refused before work begins.
+
+use thrice_core::code::ErrorCode;
+use thrice_core::interval_bounds::ColumnBounds;
+use thrice_core::schedule::Partition;
+use thrice_ledger::{PipelineRecord, PipelineRow};
+use thrice_sql_publish::columns::{self, ColumnMap};
+use thrice_sql_publish::target::{self, ExamineRequest, Target};
+use thrice_sql_publish::{CancellationToken, Finding, query};
+
+use crate::job::Job;
+use crate::problem;
+use crate::report::Problem;
+use crate::runner::Runner;
+
+/// A pipeline that may be run.
+#[derive(Debug)]
+pub struct Prepared {
+    /// What is run.
+    pub job: Job,
+    /// Its row in the ledger.
+    pub row: PipelineRow,
+    /// Its target as examined.
+    pub target: Target,
+    /// The columns that query and target share.
+    pub columns: ColumnMap,
+    /// What was found and does not stop the work.
+    pub warnings: Vec<Finding>,
+}
+
+/// What stops a pipeline before any of its partitions is touched.
+#[derive(Debug)]
+pub enum NotPrepared {
+    /// The target or the columns are not as they must be; errors first, then warnings.
+    Findings(Vec<Finding>),
+    /// Something else.
+    Problem(Box<Problem>),
+}
+
+impl From<Problem> for NotPrepared {
+    fn from(problem: Problem) -> Self {
+        Self::Problem(Box::new(problem))
+    }
+}
+
+impl Runner {
+    /// Examines target and query and brings the pipeline's row in the ledger up to date.
+    ///
+    /// `sample` is a partition of the pipeline: the query is described with its values, nothing is executed.
+    ///
+    /// # Errors
+    /// [`NotPrepared`]; nothing but, at most, the pipeline's row has been written.
+    pub async fn prepare(
+        &mut self,
+        job: Job,
+        sample: &Partition,
+        stop: &CancellationToken,
+    ) -> Result<Prepared, NotPrepared> {
+        let examined = self.examine(&job, sample, stop).await?;
+        let record = PipelineRecord {
+            name: &job.name,
+            target: &job.target.to_string(),
+            strategy: "delete_insert",
+            grain: job.schedule.grain().as_str(),
+            time_zone: job.schedule.zone().name(),
+            lane: &job.lane,
+            code_hash: &job.code_hash,
+            query: &job.query_text,
+            definition: &job.definition,
+            git_revision: job.git_revision.as_deref(),
+        };
+        let row = self.ledger().register_pipeline(&record).await.map_err(|error| problem::of_ledger(&error))?;
+        let Examined { target, columns, warnings } = examined;
+        Ok(Prepared { job, row, target, columns, warnings })
+    }
+
+    /// Examines target and query without writing anything.
+    ///
+    /// # Errors
+    /// [`NotPrepared`].
+    pub async fn examine(
+        &mut self,
+        job: &Job,
+        sample: &Partition,
+        stop: &CancellationToken,
+    ) -> Result<Examined, NotPrepared> {
+        let timeouts = job.limits.checking();
+        let request = ExamineRequest {
+            table: job.target.clone(),
+            interval_column: job.interval_column.clone(),
+            key: job.key.clone(),
+            published_at: job.published_at.clone(),
+        };
+        let client = self.client().await?;
+        let examination =
+            target::examine(client, &request, &timeouts, stop).await.map_err(|error| problem::of_publish(&error))?;
+        let Some(target) = examination.target else { return Err(NotPrepared::Findings(examination.findings)) };
+        let mut findings = examination.findings;
+        let zone = job.schedule.zone();
+        if let Err(error) = ColumnBounds::of(sample, zone, job.schedule.grain(), target.interval_column_type) {
+            let fix = format!("alter table {} alter column {} type timestamptz …", job.target, job.interval_column);
+            return Err(Problem::new(ErrorCode::DateColumnUnderDay, error.to_string())
+                .why("rows of neighbouring intervals could not be told apart")
+                .fix(fix)
+                .into());
+        }
+        let query = job.query_for(sample);
+        let described = query::describe(client, &query, &job.session, &timeouts, stop)
+            .await
+            .map_err(|error| problem::of_query(&error))?;
+        let columns = columns::match_columns(&target, &described, job.columns).map_err(NotPrepared::Findings)?;
+        let types = columns::check_assignable(client, &target, &described, &columns, &timeouts, stop)
+            .await
+            .map_err(|error| problem::of_publish(&error))?;
+        findings.extend(types);
+        if findings.iter().any(Finding::is_error) {
+            return Err(NotPrepared::Findings(findings));
+        }
+        Ok(Examined { target, columns, warnings: findings })
+    }
+}
+
+/// A target and a query that fit each other.
+#[derive(Debug)]
+pub struct Examined {
+    /// The target.
+    pub target: Target,
+    /// The columns that query and target share.
+    pub columns: ColumnMap,
+    /// What was found and does not stop the work.
+    pub warnings: Vec<Finding>,
+}

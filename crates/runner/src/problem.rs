@@ -1,0 +1,135 @@
+//! Errors of the parts, in the words and codes that people see. Messages are free of row values: they may be stored.
+
+use thrice_checks::CheckError;
+use thrice_connect::ConnectError;
+use thrice_core::code::ErrorCode;
+use thrice_core::failure_class::FailureClass;
+use thrice_core::retry::{Circumstances, Decision, SideEffect, decide};
+use thrice_core::sqlstate::SqlState;
+use thrice_ledger::LedgerError;
+use thrice_sql_publish::PublishError;
+use thrice_sql_publish::error::ErrorKind;
+
+use crate::report::Problem;
+
+/// A connection could not be made.
+pub(crate) fn of_connect(error: &ConnectError) -> Problem {
+    let code = ErrorCode::from_id(error.code()).unwrap_or(ErrorCode::Unreachable);
+    let mut problem = Problem::new(code, error.what()).fix(error.fix());
+    problem.why = error.why().map(ToOwned::to_owned);
+    problem.sqlstate = error.sqlstate().and_then(SqlState::parse);
+    if error.is_transient() {
+        problem.class = Some(FailureClass::Transient);
+    }
+    problem
+}
+
+/// The ledger refused, or went away.
+pub(crate) fn of_ledger(error: &LedgerError) -> Problem {
+    let code =
+        error.code().unwrap_or_else(|| match decide(error.sqlstate(), SideEffect::None, Circumstances::default()) {
+            Decision::Fail { class: FailureClass::Transient, .. } => ErrorCode::Unreachable,
+            Decision::Fail { .. } | Decision::Resolve => ErrorCode::LedgerStatement,
+        });
+    let mut problem = Problem::new(code, error.to_string());
+    if code == ErrorCode::LedgerVersion {
+        problem = problem.fix("thrice migrate");
+    }
+    if code == ErrorCode::PrivilegeMissing {
+        problem = problem.fix("grant thrice_worker to this login; the roles are in the ledger's grants.sql");
+    }
+    problem.sqlstate = error.sqlstate();
+    if error.is_connection_lost() {
+        problem.class = Some(FailureClass::Transient);
+    }
+    problem
+}
+
+/// A statement of a step failed; nothing is known of a retry yet.
+pub(crate) fn of_publish(error: &PublishError) -> Problem {
+    let (code, what) = match error.kind() {
+        ErrorKind::ExistingRows { rows } => {
+            return existing_rows(*rows);
+        }
+        ErrorKind::TimedOut { limit, .. } => (
+            ErrorCode::TimedOut,
+            format!("{}: not done within {limit:?}; it was cancelled on the server", error.what()),
+        ),
+        ErrorKind::Cancelled { .. } => (ErrorCode::Stopped, format!("{}: stopped", error.what())),
+        ErrorKind::WrittenDiffers { .. } | ErrorKind::ReadBackDiffers { .. } => {
+            (ErrorCode::WrittenDiffers, error.message())
+        }
+        ErrorKind::Server
+        | ErrorKind::ConnectionLost
+        | ErrorKind::StagingNotWhole { .. }
+        | ErrorKind::SettingMoved { .. }
+        | ErrorKind::NoRow
+        | ErrorKind::NoReceipt
+        | ErrorKind::Driver => {
+            let code = code_of(error.sqlstate(), error.is_connection_lost());
+            (code, format!("{}: {}", error.what(), error.message()))
+        }
+        _ => (ErrorCode::SqlFailed, format!("{}: {}", error.what(), error.message())),
+    };
+    let mut problem = Problem::new(code, what);
+    problem.sqlstate = error.sqlstate();
+    if matches!(error.kind(), ErrorKind::ReadBackDiffers { .. }) {
+        problem.why = Some("the interval holds other rows after the insert than were staged".to_owned());
+        problem.fix = Some(
+            "look for a trigger or a rule on the target that changes rows, or another writer of the interval"
+                .to_owned(),
+        );
+    }
+    if error.is_timeout() {
+        problem.fix = Some(
+            "raise [timeouts] in the pipeline, or statement_timeout of the role, or make the query faster".to_owned(),
+        );
+    }
+    if code == ErrorCode::PrivilegeMissing {
+        problem.fix = Some("grant the role what the message names".to_owned());
+    }
+    problem
+}
+
+/// The same, where the place in the error is a place in the user's query.
+pub(crate) fn of_query(error: &PublishError) -> Problem {
+    let mut problem = of_publish(error);
+    problem.position = error.position();
+    problem
+}
+
+/// Rows that nobody accounts for.
+pub(crate) fn existing_rows(rows: i64) -> Problem {
+    let rows = if rows == 1 { "1 row".to_owned() } else { format!("{rows} rows") };
+    Problem::new(ErrorCode::ExistingRows, format!("the interval already holds {rows} that no receipt accounts for"))
+        .class(FailureClass::Guard)
+        .why("nobody knows who wrote them; replacing them cannot be undone")
+        .fix("record them as published: thrice adopt; or replace them: --overwrite-existing --reason \"…\"")
+}
+
+/// A check could not be evaluated.
+pub(crate) fn of_check(error: &CheckError) -> Problem {
+    let mut problem = Problem::new(code_of(error.sqlstate(), error.is_connection_lost()), error.to_string());
+    problem.sqlstate = error.sqlstate();
+    problem
+}
+
+fn code_of(state: Option<SqlState>, lost: bool) -> ErrorCode {
+    let Some(state) = state else { return if lost { ErrorCode::Unreachable } else { ErrorCode::SqlFailed } };
+    match (state.class(), state.as_str()) {
+        (_, "42501") => ErrorCode::PrivilegeMissing,
+        (_, "25006") => ErrorCode::ReadOnlyServer,
+        (_, "57014") => ErrorCode::TimedOut,
+        (_, "TH002") => ErrorCode::Fenced,
+        (_, "TH003") => ErrorCode::Closed,
+        (_, "TH011" | "TH012" | "TH013") => ErrorCode::WrittenDiffers,
+        (_, "TH010") => ErrorCode::LedgerStatement,
+        (_, "XX001" | "XX002") => ErrorCode::DamagedServer,
+        ("53", _) | (_, "58P01" | "58030") => ErrorCode::ServerExhausted,
+        ("22", _) => ErrorCode::ValueDoesNotFit,
+        ("23", _) => ErrorCode::ConstraintViolated,
+        ("08", _) | (_, "57P01" | "57P02" | "57P03" | "57P05") => ErrorCode::Unreachable,
+        (_, "40001" | "40P01" | "55P03" | "55006" | "25P03" | "25P04") => ErrorCode::Retried,
+        _ => ErrorCode::SqlFailed,
+    }
+}

@@ -1,0 +1,298 @@
+//! The step from `validated` to the receipt, and the way out when COMMIT is not answered.
+
+use jiff::Timestamp;
+use thrice_core::code::ErrorCode;
+use thrice_core::failure_class::FailureClass;
+use thrice_core::run::{CommitOutcome, PublishResult, ReceiptSeen, Run, Unresolved, Validated};
+use thrice_ledger::{PublishTail, Receipt, ReceiptKind, Resolution, UnknownRun, data_plane, resolve};
+use thrice_sql_publish::Statement;
+use thrice_sql_publish::error::ErrorKind;
+use thrice_sql_publish::publish::{self, ExistingRows, Gate, PublishOutcome, PublishRequest};
+use thrice_sql_publish::staging::{Staged, StagingName};
+use thrice_sql_publish::strategy::{self, Parts, PublishPlan};
+use tokio_postgres::types::Type;
+
+use crate::attempt::Work;
+use crate::failpoints::{self, Failpoints, hit};
+use crate::failure::Failing;
+use crate::report::{Problem, Progress, RowCounts, Step};
+use crate::runner::Runner;
+
+/// A run that has its receipt.
+#[derive(Debug)]
+pub(crate) struct Receipted {
+    pub(crate) unchanged: bool,
+    pub(crate) rows: RowCounts,
+    pub(crate) checksum: String,
+    pub(crate) published_at: Timestamp,
+    pub(crate) resolved: bool,
+}
+
+impl Runner {
+    pub(crate) async fn publish(
+        &mut self,
+        work: &Work<'_>,
+        run: Run<Validated>,
+        staged: &Staged,
+        progress: &mut dyn Progress,
+    ) -> Result<Receipted, Box<Failing>> {
+        let parts = Parts { target: &work.prepared.target, columns: &work.prepared.columns, staging: &staged.relation };
+        let replace = strategy::delete_insert::plan(&parts);
+        let mut run = run;
+        if self.equals_published(work, staged).await? {
+            let plan = strategy::unchanged::plan(replace.strategy);
+            match self.publish_as(work, run, staged, &plan, ReceiptKind::Unchanged, progress).await {
+                // the receipt says equal, the table does not: somebody edited it since; the interval is replaced
+                Err(failing) if failing.is_edited_target() => {
+                    tracing::warn!(pipeline = work.prepared.job.name, key = %work.partition.key,
+                        "the target was changed since its receipt; the interval is replaced");
+                    run = failing.into_run()?;
+                }
+                other => return other,
+            }
+        }
+        self.publish_as(work, run, staged, &replace, ReceiptKind::Publish, progress).await
+    }
+
+    /// Whether the receipt that readers see has the same count and checksum.
+    async fn equals_published(&self, work: &Work<'_>, staged: &Staged) -> Result<bool, Box<Failing>> {
+        let Some(attempt_id) = work.claim.data_attempt_id else { return Ok(false) };
+        let receipt = self.ledger().receipt(attempt_id).await.map_err(Failing::ledger)?;
+        Ok(receipt.is_some_and(|receipt| {
+            receipt.row_count == staged.content.rows && receipt.checksum == staged.content.checksum
+        }))
+    }
+
+    async fn publish_as(
+        &mut self,
+        work: &Work<'_>,
+        run: Run<Validated>,
+        staged: &Staged,
+        plan: &PublishPlan,
+        kind: ReceiptKind,
+        progress: &mut dyn Progress,
+    ) -> Result<Receipted, Box<Failing>> {
+        let job = &work.prepared.job;
+        let application_name = data_plane::application_name(work.claim.partition_id, work.started.attempt_no);
+        let accounted = work.has_receipt() || work.request.overwrite_existing;
+        let worker = self.lease.worker_id();
+        let request = PublishRequest {
+            target: &work.prepared.target,
+            columns: &work.prepared.columns,
+            bounds: &work.bounds,
+            staged,
+            plan,
+            existing_rows: if accounted { ExistingRows::MayBeReplaced } else { ExistingRows::MustBeNone },
+            session: &job.session,
+            timeouts: &job.limits.publishing(),
+            commit_timeout: job.limits.commit(),
+            application_name: &application_name,
+            gate: gate(work, worker, kind),
+            probe: &Failpoints,
+            stop: work.stop,
+        };
+        let client = self.client().await.map_err(Failing::problem)?;
+        let outcome = publish::publish(client, &request).await;
+        let commit = match &outcome {
+            PublishOutcome::Committed(_) => CommitOutcome::Committed,
+            PublishOutcome::RolledBack(_) => CommitOutcome::RolledBack,
+            PublishOutcome::Unknown { .. } => CommitOutcome::Unknown,
+        };
+        match (outcome, run.publish(commit)) {
+            (PublishOutcome::Committed(done), PublishResult::Published(_)) => Ok(Receipted {
+                unchanged: kind == ReceiptKind::Unchanged,
+                rows: RowCounts { total: done.content.rows, inserted: done.rows_inserted, deleted: done.rows_deleted },
+                checksum: done.content.checksum,
+                published_at: published_at(&done.proof),
+                resolved: false,
+            }),
+            (PublishOutcome::RolledBack(error), PublishResult::RolledBack(run)) => {
+                Err(Failing::rolled_back(error, run, kind))
+            }
+            (PublishOutcome::Unknown { backend_pid, xid, error }, PublishResult::Unknown(open)) => {
+                tracing::warn!(event = "unknown", pipeline = job.name, key = %work.partition.key,
+                    attempt_no = work.started.attempt_no, token = work.claim.token, why = %error);
+                self.abandon_connection();
+                progress.step(&Step::Resolving);
+                self.resolve_unknown(work, open, backend_pid, xid).await
+            }
+            _ => Err(Failing::problem(Problem::new(ErrorCode::Bug, "a publish ended in two ways at once"))),
+        }
+    }
+
+    /// COMMIT was sent and not answered: only the ledger knows, and only behind the barrier.
+    async fn resolve_unknown(
+        &mut self,
+        work: &Work<'_>,
+        open: Unresolved,
+        backend_pid: i32,
+        xid: String,
+    ) -> Result<Receipted, Box<Failing>> {
+        if let Err(error) = self.ledger().mark_unknown(open.attempt_id(), open.token()).await {
+            // the row then still says `validated`; resolution and the next claim treat it the same way
+            tracing::warn!(%error, "the run could not be marked unknown");
+        }
+        let asked = UnknownRun {
+            partition_id: work.claim.partition_id,
+            attempt_id: open.attempt_id(),
+            attempt_no: work.started.attempt_no,
+            token: open.token(),
+            backend_pid: Some(backend_pid),
+            xid: Some(xid),
+        };
+        let resolution = resolve(self.settings(), &asked, self.options.resolve_wait).await;
+        let receipt = match resolution {
+            Ok(Resolution::Published(receipt)) => Some(receipt),
+            Ok(Resolution::NotPublished) => None,
+            Ok(Resolution::Open { why }) => return Err(Failing::open(work, &why.to_string())),
+            Err(error) => return Err(Failing::open(work, &error.to_string())),
+        };
+        let seen = receipt.as_ref().map(|receipt| ReceiptSeen { attempt_id: receipt.attempt_id });
+        match (open.resolve(seen), receipt) {
+            (Ok(_), Some(receipt)) => self.found(work, receipt).await,
+            (Err(failed), _) => {
+                let what = "the COMMIT was lost: behind the barrier there is no receipt, so nothing was published";
+                Err(Failing::ended(Problem::new(ErrorCode::Retried, what).class(failed.class())))
+            }
+            (Ok(_), None) => {
+                Err(Failing::problem(Problem::new(ErrorCode::Bug, "a run without a receipt was taken for published")))
+            }
+        }
+    }
+
+    async fn found(&self, work: &Work<'_>, receipt: Receipt) -> Result<Receipted, Box<Failing>> {
+        let runs = self.ledger().runs_of(work.claim.partition_id).await.map_err(Failing::ledger)?;
+        let counts = runs.iter().find(|run| run.attempt_id == receipt.attempt_id);
+        Ok(Receipted {
+            unchanged: receipt.kind == ReceiptKind::Unchanged,
+            rows: RowCounts {
+                total: receipt.row_count,
+                inserted: counts.and_then(|run| run.rows_inserted).unwrap_or_default(),
+                deleted: counts.and_then(|run| run.rows_deleted).unwrap_or_default(),
+            },
+            checksum: receipt.checksum,
+            published_at: receipt.published_at,
+            resolved: true,
+        })
+    }
+
+    /// After the receipt is known, and only then: the staging table goes, and the times are kept.
+    pub(crate) async fn tidy(&mut self, work: &Work<'_>, staged: &Staged) {
+        hit(failpoints::BEFORE_DROP);
+        let times = serde_json::json!({
+            "check": crate::validate::millis(work.times.check),
+            "publish": crate::validate::millis(work.times.publish),
+        });
+        if let Err(error) = self.ledger().record_timings(work.started.attempt_id, &times).await {
+            tracing::debug!(%error, "the run's times were not kept");
+        }
+        let name = format!("{}.{}", staged.relation.schema.as_str(), staged.relation.table.as_str());
+        if let Ok(name) = StagingName::parse(&name) {
+            self.drop_staging(work.prepared, &name, work.stop).await;
+        }
+        hit(failpoints::AFTER_DROP);
+    }
+}
+
+/// The ledger's statements around the data: lock and fence first, the receipt last, the proof after COMMIT.
+fn gate(work: &Work<'_>, worker: uuid::Uuid, kind: ReceiptKind) -> Gate {
+    Gate {
+        first: vec![lock_partition(work.claim.partition_id, work.claim.token, work.request.reopen)],
+        last: vec![receipt(&PublishTail {
+            partition_id: work.claim.partition_id,
+            attempt_id: work.started.attempt_id,
+            token: work.claim.token,
+            worker,
+            kind,
+            rows_deleted: None,
+            rows_inserted: None,
+            rows_updated: None,
+            target_rows: None,
+            target_checksum: None,
+            points_to: None,
+            history_relation: None,
+            history_expires_at: None,
+            input_manifest: None,
+            comparison: None,
+            close: false,
+        })],
+        confirm: Some(proof(work.started.attempt_id)),
+    }
+}
+
+/// Locks the partition's row and checks the fence under the lock.
+pub(crate) fn lock_partition(partition_id: i64, token: i64, reopen: bool) -> Statement {
+    Statement::new("lock the partition", data_plane::LOCK_PARTITION)
+        .bind(partition_id, Type::INT8)
+        .bind(token, Type::INT8)
+        .bind(reopen, Type::BOOL)
+        .must_return_row()
+}
+
+/// Writes the receipt and everything that commits with it.
+pub(crate) fn receipt(tail: &PublishTail<'_>) -> Statement {
+    let text = |value: Option<&str>| value.map(ToOwned::to_owned);
+    Statement::new("write the receipt", data_plane::PUBLISH_TAIL)
+        .bind(tail.partition_id, Type::INT8)
+        .bind(tail.attempt_id, Type::INT8)
+        .bind(tail.token, Type::INT8)
+        .bind(tail.worker, Type::UUID)
+        .bind(tail.kind.as_str(), Type::TEXT)
+        .bind(tail.rows_deleted, Type::INT8)
+        .bind(tail.rows_inserted, Type::INT8)
+        .bind(tail.rows_updated, Type::INT8)
+        .bind(tail.target_rows, Type::INT8)
+        .bind(text(tail.target_checksum), Type::TEXT)
+        .bind(tail.points_to, Type::INT8)
+        .bind(text(tail.history_relation), Type::TEXT)
+        .bind(tail.history_expires_at, Type::TIMESTAMPTZ)
+        .bind(tail.input_manifest.cloned(), Type::JSONB)
+        .bind(tail.comparison.cloned(), Type::JSONB)
+        .bind(tail.close, Type::BOOL)
+        .must_return_row()
+}
+
+/// Reads the receipt back: no row on the same connection means that COMMIT rolled back.
+pub(crate) fn proof(attempt_id: i64) -> Statement {
+    Statement::new("read the receipt", data_plane::RECEIPT_OF).bind(attempt_id, Type::INT8)
+}
+
+/// When the receipt was written, by its own words.
+pub(crate) fn published_at(proof: &[tokio_postgres::Row]) -> Timestamp {
+    proof.first().and_then(|row| row.try_get("published_at").ok()).unwrap_or_default()
+}
+
+impl Failing {
+    /// The unchanged path found other rows than the receipt says.
+    fn is_edited_target(&self) -> bool {
+        self.kind == Some(ReceiptKind::Unchanged)
+            && self.error.as_ref().is_some_and(|error| matches!(error.kind(), ErrorKind::ReadBackDiffers { .. }))
+    }
+
+    /// The run whose publish rolled back, to be published in another way.
+    fn into_run(self: Box<Self>) -> Result<Run<Validated>, Box<Self>> {
+        let mut this = self;
+        match this.run.take() {
+            Some(run) => Ok(run),
+            None => Err(this),
+        }
+    }
+
+    /// Nobody knows yet; nothing may run on the partition.
+    fn open(work: &Work<'_>, why: &str) -> Box<Self> {
+        let what = format!("COMMIT of run #{} was sent and its outcome is not known: {why}", work.started.attempt_no);
+        let mut problem = Problem::new(ErrorCode::OutcomeUnknown, what)
+            .why("only the ledger knows, and it could not be asked behind the barrier yet")
+            .fix("run the same command again: it asks the ledger before anything is done");
+        problem.attempt_no = Some(work.started.attempt_no);
+        Self::ended(problem)
+    }
+}
+
+/// A run that ended as class `abandoned` is tried again like a transient one.
+pub(crate) const fn is_retried(class: Option<FailureClass>) -> bool {
+    match class {
+        Some(class) => class.is_retried(),
+        None => false,
+    }
+}

@@ -1,0 +1,168 @@
+//! What earlier runs left: open runs are ended, whole staging is adopted, the rest is dropped.
+
+use std::time::Duration;
+
+use thrice_core::failure_class::FailureClass;
+use thrice_ledger::{AdoptableStaging, Claim};
+use thrice_sql_publish::CancellationToken;
+use thrice_sql_publish::checksum::Content;
+use thrice_sql_publish::staging::{self, Staged, StagingName};
+
+use crate::prepare::Prepared;
+use crate::problem;
+use crate::report::Problem;
+use crate::runner::Runner;
+
+/// Staging of an earlier run, found whole.
+#[derive(Debug)]
+pub(crate) struct Adopted {
+    /// The run that staged it.
+    pub(crate) attempt_id: i64,
+    /// Its number.
+    pub(crate) attempt_no: i32,
+    /// The rows.
+    pub(crate) staged: Staged,
+    /// The table's name as the ledger stores it.
+    pub(crate) relation: String,
+}
+
+/// What a sweep did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// Tables dropped.
+    pub dropped: usize,
+    /// Tables that could not be dropped now, such as locked ones.
+    pub left: usize,
+}
+
+/// A refused publish keeps its rows this long, so that a person can look at them.
+const KEEP_REFUSED: Duration = Duration::from_hours(7 * 24);
+
+impl Runner {
+    /// Ends the runs that earlier claims left open. The claim was the barrier: the answer is final.
+    pub(crate) async fn end_open_runs(&self, claim: &Claim) -> Result<(), Problem> {
+        let ended = self
+            .ledger()
+            .open_runs_end(claim.partition_id, claim.token)
+            .await
+            .map_err(|error| problem::of_ledger(&error))?;
+        for run in ended {
+            tracing::warn!(
+                event = "resolved",
+                partition_id = claim.partition_id,
+                attempt_no = run.attempt_no,
+                run_id = run.run_id,
+                was = run.status,
+                outcome = if run.published { "published" } else { "not published" }
+            );
+        }
+        Ok(())
+    }
+
+    /// The newest staging that an ended run left, where it is whole, of the same code, and younger than the retry budget:
+    /// an older one is an older answer to the question.
+    pub(crate) async fn look_for_staging(
+        &mut self,
+        prepared: &Prepared,
+        claim: &Claim,
+        stop: &CancellationToken,
+    ) -> Result<Option<Adopted>, Problem> {
+        let of_ledger = |error| problem::of_ledger(&error);
+        let Some(left) = self.ledger().adoptable(claim.partition_id).await.map_err(of_ledger)? else { return Ok(None) };
+        if left.code_hash.as_deref() != Some(prepared.job.code_hash.as_slice()) {
+            return Ok(None);
+        }
+        let now = self.ledger().server_time().await.map_err(of_ledger)?;
+        let age = Duration::try_from(left.staged_at.duration_until(now)).unwrap_or_default();
+        if age > prepared.job.retry.budget {
+            return Ok(None);
+        }
+        self.verified(prepared, left, stop).await
+    }
+
+    async fn verified(
+        &mut self,
+        prepared: &Prepared,
+        left: AdoptableStaging,
+        stop: &CancellationToken,
+    ) -> Result<Option<Adopted>, Problem> {
+        let Ok(name) = StagingName::parse(&left.staging_relation) else { return Ok(None) };
+        let content = Content { rows: left.staged_rows, checksum: left.staged_checksum };
+        let staged = Staged::known(name.table().clone(), content);
+        let timeouts = prepared.job.limits.staging();
+        let client = self.client().await?;
+        let whole =
+            staging::verify_staging(client, &staged, &prepared.target, &prepared.columns, &timeouts, stop).await;
+        match whole {
+            Ok(true) => Ok(Some(Adopted {
+                attempt_id: left.attempt_id,
+                attempt_no: left.attempt_no,
+                staged,
+                relation: left.staging_relation,
+            })),
+            Ok(false) => Ok(None),
+            Err(error) if error.is_connection_lost() => {
+                self.abandon_connection();
+                Err(problem::of_publish(&error).class(FailureClass::Transient))
+            }
+            Err(error) => {
+                tracing::debug!(%error, "staging of an earlier run cannot be read; it is made anew");
+                Ok(None)
+            }
+        }
+    }
+
+    /// Drops staging tables of the pipeline that nobody needs any more: of published runs at once, of failed ones when
+    /// their rows can no longer be adopted, of refused ones after a week.
+    pub async fn sweep(&mut self, prepared: &Prepared, stop: &CancellationToken) -> Result<Swept, Problem> {
+        let left = self
+            .ledger()
+            .staging_left_behind(Some(prepared.row.pipeline_id))
+            .await
+            .map_err(|error| problem::of_ledger(&error))?;
+        let mut swept = Swept::default();
+        for table in left {
+            let age = table
+                .seconds_since_end
+                .map_or(Duration::MAX, |age| Duration::try_from_secs_f64(age).unwrap_or_default());
+            let grace = match (table.status.as_deref(), table.failure_class.as_deref()) {
+                (Some("failed"), Some("check" | "guard")) => KEEP_REFUSED,
+                (Some("failed"), Some("transient" | "abandoned")) => prepared.job.retry.budget,
+                _ => Duration::ZERO,
+            };
+            if age < grace {
+                continue;
+            }
+            let Ok(name) = StagingName::parse(&format!("{}.{}", staging::SCHEMA, table.relation)) else { continue };
+            if self.drop_staging(prepared, &name, stop).await { swept.dropped += 1 } else { swept.left += 1 }
+        }
+        Ok(swept)
+    }
+
+    /// Drops one staging table; a failure leaves it to the next sweep.
+    pub(crate) async fn drop_staging(
+        &mut self,
+        prepared: &Prepared,
+        name: &StagingName,
+        stop: &CancellationToken,
+    ) -> bool {
+        let timeouts = prepared.job.limits.checking();
+        let dropped = match self.client().await {
+            Ok(client) => staging::drop_staging(client, name, &timeouts, stop).await,
+            Err(problem) => {
+                tracing::debug!(what = problem.what, "a staging table stays for the next sweep");
+                return false;
+            }
+        };
+        match dropped {
+            Ok(()) => true,
+            Err(error) => {
+                if error.is_connection_lost() {
+                    self.abandon_connection();
+                }
+                tracing::debug!(%error, relation = %name, "a staging table stays for the next sweep");
+                false
+            }
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! A process that runs partitions: its ledger, its lease, and one connection for the work.
+
+use std::time::Duration;
+
+use thrice_connect::{ConnectionSettings, DataConnection};
+use thrice_core::actor::Actor;
+use thrice_ledger::{Ledger, LedgerError, WorkerLease};
+use tokio_postgres::Client;
+
+use crate::problem;
+use crate::report::Problem;
+
+/// Who runs, and how patient it is.
+#[derive(Debug, Clone)]
+pub struct RunnerOptions {
+    /// Name of this machine, for people.
+    pub host: String,
+    /// Process id on it.
+    pub os_pid: u32,
+    /// The lease: after this long without a heartbeat others may take over even where they cannot see our session.
+    pub lease_ttl: Duration,
+    /// Who asked.
+    pub actor: Actor,
+    /// How long an unknown COMMIT is asked about before it is left open.
+    pub resolve_wait: Duration,
+}
+
+/// Runs partitions one after the other on one connection.
+#[derive(Debug)]
+pub struct Runner {
+    ledger: Ledger,
+    settings: ConnectionSettings,
+    pub(crate) options: RunnerOptions,
+    pub(crate) lease: WorkerLease,
+    data: Option<DataConnection>,
+}
+
+impl Runner {
+    /// Registers this process as a worker. The work's connection is made when it is first needed.
+    ///
+    /// # Errors
+    /// [`LedgerError`] where the ledger is missing, of another version, or cannot be written.
+    pub async fn open(
+        ledger: Ledger,
+        settings: ConnectionSettings,
+        options: RunnerOptions,
+    ) -> Result<Self, LedgerError> {
+        ledger.ensure_current().await?;
+        let os_pid = i32::try_from(options.os_pid).unwrap_or(i32::MAX);
+        let lease = WorkerLease::register(&ledger, &options.host, os_pid, options.lease_ttl).await?;
+        Ok(Self { ledger, settings, options, lease, data: None })
+    }
+
+    /// The ledger.
+    pub const fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// How to reach the server.
+    pub const fn settings(&self) -> &ConnectionSettings {
+        &self.settings
+    }
+
+    /// Gives the lease back and closes the connection.
+    ///
+    /// # Errors
+    /// [`LedgerError`] where the ledger cannot be reached; others then see that this process is gone.
+    pub async fn close(self) -> Result<(), LedgerError> {
+        if let Some(data) = self.data {
+            data.close(Duration::from_secs(2)).await;
+        }
+        self.lease.close().await
+    }
+
+    /// The connection for the work, made anew where the last one is gone.
+    pub(crate) async fn client(&mut self) -> Result<&mut Client, Problem> {
+        if self.data.as_ref().is_some_and(|data| data.client.is_closed()) {
+            self.data = None;
+        }
+        if self.data.is_none() {
+            let fresh = thrice_connect::connect(&self.settings).await.map_err(|error| problem::of_connect(&error))?;
+            self.data = Some(fresh);
+        }
+        match &mut self.data {
+            Some(data) => Ok(&mut data.client),
+            None => unreachable!("it was made above"),
+        }
+    }
+
+    /// Throws the connection away: nobody knows what it is doing.
+    pub(crate) fn abandon_connection(&mut self) {
+        if let Some(data) = self.data.take() {
+            data.abandon();
+        }
+    }
+}

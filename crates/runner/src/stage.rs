@@ -1,0 +1,80 @@
+//! The step from `started` to `staged`: the query into a staging table, or an earlier run's staging under a new name.
+
+use thrice_core::failure_class::FailureClass;
+use thrice_core::identifier::Identifier;
+use thrice_ledger::{StagedRun, data_plane};
+use thrice_sql_publish::Statement;
+use thrice_sql_publish::staging::{self, StageRequest, Staged, StagingName};
+use thrice_sql_publish::staging_mode::Durable;
+use tokio_postgres::types::Type;
+
+use crate::attempt::Work;
+use crate::failpoints::Failpoints;
+use crate::failure::Failing;
+use crate::problem;
+use crate::resume::Adopted;
+use crate::runner::Runner;
+
+/// The role that staging tables are handed over to, so that every worker's login can adopt and drop them.
+const OWNER: &str = "thrice_worker";
+
+impl Runner {
+    pub(crate) async fn stage(&mut self, work: &Work<'_>) -> Result<Staged, Box<Failing>> {
+        let job = &work.prepared.job;
+        let (attempt_id, token) = (work.started.attempt_id, work.claim.token);
+        let name =
+            StagingName::of(&work.claim.partition_id.to_string(), &attempt_id.to_string()).map_err(Failing::publish)?;
+        let query = job.query_for(work.partition);
+        let relation = name.to_string();
+        let after = move |staged: &Staged| vec![mark_staged(attempt_id, token, &relation, staged)];
+        let owner = Identifier::new(OWNER).ok();
+        let client = self.client().await.map_err(Failing::problem)?;
+        let request = StageRequest {
+            target: &work.prepared.target,
+            columns: &work.prepared.columns,
+            query: &query,
+            staging: name.table(),
+            mode: &Durable,
+            session: &job.session,
+            timeouts: &job.limits.staging(),
+            owner: owner.as_ref(),
+            after: &after,
+            probe: &Failpoints,
+            stop: work.stop,
+        };
+        let staged = staging::stage(client, &request).await.map_err(|error| Failing::of_query(error))?;
+        for setting in &staged.settings_moved {
+            tracing::warn!(setting, pipeline = job.name, "the query changed a session setting; it was set back");
+        }
+        Ok(staged)
+    }
+
+    /// The new run takes over what an earlier one staged.
+    pub(crate) async fn adopt_staging(&mut self, work: &Work<'_>, adopted: Adopted) -> Result<Staged, Box<Failing>> {
+        let staged = StagedRun {
+            attempt_id: work.started.attempt_id,
+            token: work.claim.token,
+            staging_relation: Some(&adopted.relation),
+            rows: adopted.staged.content.rows,
+            checksum: &adopted.staged.content.checksum,
+            input_manifest_uri: None,
+        };
+        self.ledger()
+            .mark_staged(&staged)
+            .await
+            .map_err(|error| Failing::classified(problem::of_ledger(&error), FailureClass::Transient))?;
+        Ok(adopted.staged)
+    }
+}
+
+/// The run's row says `staged` in the transaction that fills the table.
+fn mark_staged(attempt_id: i64, token: i64, relation: &str, staged: &Staged) -> Statement {
+    Statement::new("mark the run staged", data_plane::MARK_STAGED)
+        .bind(attempt_id, Type::INT8)
+        .bind(token, Type::INT8)
+        .bind(relation.to_owned(), Type::TEXT)
+        .bind(staged.content.rows, Type::INT8)
+        .bind(staged.content.checksum.clone(), Type::TEXT)
+        .bind(None::<String>, Type::TEXT)
+        .must_return_row()
+}

@@ -1,0 +1,145 @@
+//! The step from `staged` to `validated`: guards and checks over the staging table, recorded whatever they find.
+
+use serde_json::json;
+use thrice_checks::{Check, CheckResult, GuardVerdict, Phase, Severity, Subject, Verdict, compile, guard};
+use thrice_core::code::ErrorCode;
+use thrice_core::failure_class::FailureClass;
+use thrice_ledger::{CheckPhase, CheckRow, CheckSeverity};
+use thrice_sql_publish::cancel::{Guarded, guarded};
+use thrice_sql_publish::publish::existing_rows;
+use thrice_sql_publish::session;
+use thrice_sql_publish::staging::Staged;
+
+use crate::attempt::Work;
+use crate::failpoints::{self, hit};
+use crate::failure::Failing;
+use crate::problem;
+use crate::report::Problem;
+use crate::runner::Runner;
+
+impl Runner {
+    /// All results, in the order checks then guards. A failure of severity error, or a guard that refuses, is an error
+    /// that carries them.
+    pub(crate) async fn validate(
+        &mut self,
+        work: &Work<'_>,
+        staged: &Staged,
+    ) -> Result<Vec<CheckResult>, Box<Failing>> {
+        let guards = self.guards(work, staged).await?;
+        // where a guard speaks for an empty result, the check "not empty" has nothing to add
+        let empty_is_guarded = guards
+            .iter()
+            .any(|verdict| verdict.result().is_some_and(|result| result.code == ErrorCode::EmptyOverPublished));
+        let mut verdict = self.checks(work, staged, work.prepared.job.allow_empty || empty_is_guarded).await?;
+        let passed = verdict.passed();
+        verdict.results.extend(guards.iter().filter_map(|guard| guard.result().cloned()));
+        hit(failpoints::AFTER_CHECKS);
+
+        let rows: Vec<CheckRow> = verdict.results.iter().map(row_of).collect();
+        self.ledger().record_checks(work.started.attempt_id, &rows).await.map_err(Failing::ledger)?;
+        if !passed {
+            return Err(failed_checks(verdict));
+        }
+        if let Some(refusal) = guards.iter().find_map(GuardVerdict::refusal) {
+            let mut problem = Problem::new(refusal.code, refusal.what.clone())
+                .class(FailureClass::Guard)
+                .why(refusal.why)
+                .fix(refusal.fix);
+            problem.checks = verdict.results;
+            return Err(Failing::problem(problem));
+        }
+        let times = json!({ "stage": millis(work.times.stage), "claim": millis(work.times.claim) });
+        self.ledger()
+            .mark_validated(work.started.attempt_id, work.claim.token, &times)
+            .await
+            .map_err(Failing::ledger)?;
+        // a guard that was overridden is on record and does not stop the publish
+        Ok(verdict.results.into_iter().filter(|result| result.phase != Phase::Guard).collect())
+    }
+
+    async fn guards(&mut self, work: &Work<'_>, staged: &Staged) -> Result<Vec<GuardVerdict>, Box<Failing>> {
+        let published = match work.claim.data_attempt_id {
+            Some(attempt_id) => {
+                self.ledger().receipt(attempt_id).await.map_err(Failing::ledger)?.map(|receipt| receipt.row_count)
+            }
+            None => None,
+        };
+        let mut guards = vec![guard::empty_over_published(staged.content.rows, published, work.request.accept_drop)];
+        if !work.has_receipt() {
+            let timeouts = work.prepared.job.limits.checking();
+            let client = self.client().await.map_err(Failing::problem)?;
+            let rows = existing_rows(client, &work.prepared.target, &work.bounds, &timeouts, work.stop)
+                .await
+                .map_err(Failing::publish)?;
+            guards.push(guard::existing_rows(rows, false, work.request.overwrite_existing));
+        }
+        Ok(guards)
+    }
+
+    async fn checks(&mut self, work: &Work<'_>, staged: &Staged, allow_empty: bool) -> Result<Verdict, Box<Failing>> {
+        let job = &work.prepared.job;
+        let subject = Subject {
+            table: staged.relation.clone(),
+            interval_column: job.interval_column.clone(),
+            bounds: work.bounds,
+            key: job.key.clone(),
+        };
+        let mut checks = Check::always(&subject, allow_empty);
+        checks.extend(job.checks.iter().cloned());
+        let compiled = compile(&checks, &subject);
+        let client = self.client().await.map_err(Failing::problem)?;
+        let cancel = client.cancel_token();
+        let mut transaction = client.build_transaction().read_only(true).start().await.map_err(Failing::driver)?;
+        session::pin_for_query(&transaction, &job.session, &job.limits.checking(), work.stop)
+            .await
+            .map_err(Failing::publish)?;
+        match guarded(cancel, work.stop, None, thrice_checks::run(&mut transaction, &compiled)).await {
+            Guarded::Done(Ok(verdict)) => Ok(verdict),
+            Guarded::Done(Err(error)) => {
+                let lost = error.is_connection_lost();
+                Err(Failing::of_statement(problem::of_check(&error), error.sqlstate(), lost))
+            }
+            Guarded::Stopped(_) | Guarded::TimedOut(_) => Err(Failing::problem(
+                Problem::new(ErrorCode::Stopped, "stopped while the checks ran").class(FailureClass::Cancelled),
+            )),
+        }
+    }
+}
+
+fn failed_checks(verdict: Verdict) -> Box<Failing> {
+    let failures: Vec<String> = verdict
+        .failures()
+        .filter(|result| result.phase != Phase::Guard)
+        .map(|result| format!("{}: {}", result.name, result.message))
+        .collect();
+    let code = verdict.code().unwrap_or(ErrorCode::CheckFailed);
+    let mut problem = Problem::new(code, failures.join("; "))
+        .class(FailureClass::Check)
+        .why("what fails a check of severity error is never published; the staged rows are kept for a week")
+        .fix("correct the query or the source, then run the partition again");
+    problem.checks = verdict.results;
+    Failing::problem(problem)
+}
+
+fn row_of(result: &CheckResult) -> CheckRow {
+    CheckRow {
+        phase: match result.phase {
+            Phase::Source => CheckPhase::Source,
+            Phase::Staged => CheckPhase::Staged,
+            Phase::Guard => CheckPhase::Guard,
+        },
+        check_name: result.name.clone(),
+        severity: match result.severity {
+            Severity::Error => CheckSeverity::Error,
+            Severity::Warn => CheckSeverity::Warn,
+        },
+        passed: result.passed,
+        observed: result.observed.map(|observed| observed.to_string()),
+        expected: Some(result.expected.clone()),
+        sample_keys: None,
+    }
+}
+
+pub(crate) fn millis(time: std::time::Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}

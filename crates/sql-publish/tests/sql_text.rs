@@ -1,0 +1,85 @@
+//! The SQL of each strategy, word for word. Needs no server.
+
+use thrice_core::{
+    identifier::{Identifier, TableName},
+    interval_bounds::IntervalColumnType,
+};
+use thrice_sql_publish::{
+    checksum,
+    columns::ColumnMap,
+    staging::StagingName,
+    staging_mode::{Durable, StagingMode as _},
+    strategy::{Parts, PublishPlan, delete_insert, unchanged},
+    target::Target,
+};
+
+#[cfg(test)]
+mod given {
+    use super::{ColumnMap, Identifier, IntervalColumnType, TableName, Target};
+
+    pub(crate) fn names(names: &[&str]) -> Vec<Identifier> {
+        names.iter().map(|name| Identifier::new(*name).unwrap()).collect()
+    }
+
+    pub(crate) fn target(table: &str, interval_column: &str, key: &[&str], published_at: Option<&str>) -> Target {
+        Target {
+            table: TableName::parse(table).unwrap(),
+            oid: 0,
+            columns: Vec::new(),
+            interval_column: Identifier::new(interval_column).unwrap(),
+            interval_column_type: IntervalColumnType::Date,
+            key: names(key),
+            published_at: published_at.map(|name| Identifier::new(name).unwrap()),
+            is_partitioned: false,
+            has_triggers: false,
+        }
+    }
+
+    pub(crate) fn columns(columns: &[&str]) -> ColumnMap {
+        ColumnMap::of(names(columns))
+    }
+
+    pub(crate) fn text(plan: &super::PublishPlan) -> String {
+        let steps: Vec<String> = plan
+            .steps
+            .iter()
+            .map(|step| format!("-- {} ({:?}, bounds: {})\n{}", step.what, step.counts, step.takes_bounds, step.text))
+            .collect();
+        format!("-- {} writes {:?}\n{}", plan.strategy, plan.writes, steps.join("\n"))
+    }
+}
+
+fn plan(target: &Target, columns: &ColumnMap) -> PublishPlan {
+    let staging = StagingName::of("1", "1").expect("a staging name is always a name");
+    delete_insert::plan(&Parts { target, columns, staging: staging.table() })
+}
+
+#[test]
+fn delete_insert_with_key_and_published_at() {
+    let target = given::target("mart.daily_order_summary", "dt", &["dt", "store_id"], Some("updated_at"));
+    insta::assert_snapshot!(given::text(&plan(&target, &given::columns(&["dt", "store_id", "total_amount"]))));
+}
+
+#[test]
+fn delete_insert_without_key() {
+    let target = given::target("\"odd Schema.1\".\"we\"\"ird %s.table\"", "the \"day\"", &[], None);
+    insta::assert_snapshot!(given::text(&plan(&target, &given::columns(&["the \"day\"", "n"]))));
+}
+
+#[test]
+fn unchanged_writes_nothing() {
+    insta::assert_snapshot!(given::text(&unchanged::plan("delete_insert")));
+}
+
+#[test]
+fn durable_staging() {
+    let staging = StagingName::of("1", "1").unwrap();
+    let target = TableName::parse("mart.daily").unwrap();
+    insta::assert_snapshot!(Durable.create(staging.table(), &target, &given::names(&["dt", "select"])));
+}
+
+#[test]
+fn checksum_v1() {
+    let table = TableName::parse("mart.daily").unwrap();
+    insta::assert_snapshot!(checksum::statement(&table, &given::names(&["dt", "total"]), Some("dt = $1")));
+}
