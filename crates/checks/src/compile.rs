@@ -17,7 +17,7 @@ pub struct Compiled {
 }
 
 impl Compiled {
-    /// The statement. Its columns are the figures in the order of the checks, all `int8`. `$1` and `$2` are the bounds
+    /// The statement. Its columns are the figures in the order of the checks, then the number of rows, all `int8`. `$1` and `$2` are the bounds
     /// of the interval where [`Compiled::takes_bounds`] says so.
     pub fn sql(&self) -> &str {
         &self.sql
@@ -46,7 +46,9 @@ pub(crate) fn statement(checks: &[Check], subject: &Subject) -> String {
         .enumerate()
         .map(|(index, check)| format!("{} as c{}", figure(&check.rule, subject), index + 1))
         .collect();
-    let figures = if figures.is_empty() { "pg_catalog.count(*) as c1".to_owned() } else { figures.join(",\n       ") };
+    // The count of its own keeps the statement an aggregate where every figure is a sub-select.
+    let figures =
+        figures.into_iter().chain(["pg_catalog.count(*) as rows".to_owned()]).collect::<Vec<_>>().join(",\n       ");
     format!("select {figures}\n  from {} as staged", subject.table)
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use thrice_core::sqlstate::SqlState;
-use tokio_postgres::Transaction;
+use tokio_postgres::{Transaction, error::Severity};
 
 use crate::{
     compile::{self, Compiled},
@@ -36,7 +36,11 @@ impl CheckError {
 
     /// The connection is gone.
     pub fn is_connection_lost(&self) -> bool {
-        self.driver().is_closed() || self.driver().code().is_none()
+        let driver = self.driver();
+        driver.is_closed()
+            || driver
+                .as_db_error()
+                .is_none_or(|db| matches!(db.parsed_severity(), Some(Severity::Fatal | Severity::Panic)))
     }
 
     fn driver(&self) -> &tokio_postgres::Error {

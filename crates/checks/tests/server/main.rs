@@ -1,0 +1,6 @@
+//! Checks over real rows. Needs `THRICE_TEST_DATABASE_URL`; `cargo xtask test` sets it.
+
+#[cfg(test)]
+mod evaluate;
+#[cfg(test)]
+mod support;
