@@ -150,6 +150,8 @@ async fn look(steps: &Steps<'_>, request: &ExamineRequest) -> Result<Examination
         columns.push(column);
         base_types.push(base_type);
     }
+    findings
+        .extend(columns.iter().zip(&base_types).filter_map(|(column, base)| prints_elsewhere(table, column, *base)));
     for name in request.key.iter().chain(request.published_at.as_ref()).chain([&request.interval_column]) {
         if !columns.iter().any(|column| column.name == *name) {
             findings.push(no_such_column(table, name, &columns));
@@ -436,6 +438,31 @@ fn interval_type(oid: u32) -> Option<IntervalColumnType> {
         Type::TIMESTAMPTZ => Some(IntervalColumnType::Timestamptz),
         _ => None,
     }
+}
+
+/// Columns whose text depends on more than their value: names of objects by number, and money.
+fn prints_elsewhere(table: &TableName, column: &TargetColumn, base_type: Option<u32>) -> Option<Finding> {
+    let of = Type::from_oid(base_type?)?;
+    let by_number =
+        [Type::OID, Type::REGCLASS, Type::REGPROC, Type::REGPROCEDURE, Type::REGOPER, Type::REGOPERATOR, Type::REGTYPE]
+            .into_iter()
+            .chain([
+                Type::REGROLE,
+                Type::REGNAMESPACE,
+                Type::REGCONFIG,
+                Type::REGDICTIONARY,
+                Type::REGCOLLATION,
+                Type::MONEY,
+            ])
+            .any(|known| known == of);
+    by_number.then(|| {
+        Finding::warning(
+            ErrorCode::TargetKind,
+            format!("the column {} of {} is of type {}", column.name.as_str(), table.readable(), column.type_name),
+            "its text depends on the server it stands on, so its checksum cannot be compared after a move to another one",
+            "store the name or the amount as text or numeric, if checksums shall outlive this server",
+        )
+    })
 }
 
 fn no_such_column(table: &TableName, name: &Identifier, columns: &[TargetColumn]) -> Finding {

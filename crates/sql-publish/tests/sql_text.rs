@@ -15,7 +15,9 @@ use thrice_sql_publish::{
 
 #[cfg(test)]
 mod given {
-    use super::{ColumnMap, Identifier, IntervalColumnType, TableName, Target};
+    use super::{
+        ColumnMap, Identifier, IntervalColumnType, Parts, PublishPlan, StagingName, TableName, Target, delete_insert,
+    };
 
     pub(crate) fn names(names: &[&str]) -> Vec<Identifier> {
         names.iter().map(|name| Identifier::new(*name).unwrap()).collect()
@@ -39,7 +41,12 @@ mod given {
         ColumnMap::of(names(columns))
     }
 
-    pub(crate) fn text(plan: &super::PublishPlan) -> String {
+    pub(crate) fn plan(target: &Target, columns: &ColumnMap) -> PublishPlan {
+        let staging = StagingName::of("1", "1").unwrap();
+        delete_insert::plan(&Parts { target, columns, staging: staging.table() })
+    }
+
+    pub(crate) fn text(plan: &PublishPlan) -> String {
         let steps: Vec<String> = plan
             .steps
             .iter()
@@ -49,21 +56,16 @@ mod given {
     }
 }
 
-fn plan(target: &Target, columns: &ColumnMap) -> PublishPlan {
-    let staging = StagingName::of("1", "1").expect("a staging name is always a name");
-    delete_insert::plan(&Parts { target, columns, staging: staging.table() })
-}
-
 #[test]
 fn delete_insert_with_key_and_published_at() {
     let target = given::target("mart.daily_order_summary", "dt", &["dt", "store_id"], Some("updated_at"));
-    insta::assert_snapshot!(given::text(&plan(&target, &given::columns(&["dt", "store_id", "total_amount"]))));
+    insta::assert_snapshot!(given::text(&given::plan(&target, &given::columns(&["dt", "store_id", "total_amount"]))));
 }
 
 #[test]
 fn delete_insert_without_key() {
     let target = given::target("\"odd Schema.1\".\"we\"\"ird %s.table\"", "the \"day\"", &[], None);
-    insta::assert_snapshot!(given::text(&plan(&target, &given::columns(&["the \"day\"", "n"]))));
+    insta::assert_snapshot!(given::text(&given::plan(&target, &given::columns(&["the \"day\"", "n"]))));
 }
 
 #[test]

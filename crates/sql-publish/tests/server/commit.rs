@@ -111,3 +111,21 @@ async fn a_session_ended_before_commit_is_a_rollback() {
     assert_eq!(code(&error), "57P01");
     assert!(error.is_connection_lost());
 }
+
+#[tokio::test]
+async fn transaction_timeout_ends_a_slow_commit_where_the_server_has_one() {
+    let (db, mut client) = Scratch::with(SETUP).await;
+    let other = db.client().await;
+    let mut road = Road::new("m.t", "day", QUERY, day("2026-03-24"));
+    let prepared = road.prepare(&mut client).await.unwrap();
+    let staged = road.stage(&mut client, &prepared, "1").await.unwrap();
+    road.timeouts.transaction = Some(Duration::from_millis(400));
+    let outcome = road.publish(&mut client, &prepared, &staged, deferred("insert into m.slow values (1.5)")).await;
+    if one(&other, "select current_setting('server_version_num')::int >= 170000").await == "t" {
+        let PublishOutcome::Unknown { xid, error, .. } = outcome else { panic!("{outcome:?}") };
+        assert_eq!(code(&error), "25P04", "the session is ended, so the caller must look");
+        assert_eq!(one(&other, &format!("select pg_xact_status('{xid}')")).await, "aborted");
+    } else {
+        assert!(matches!(outcome, PublishOutcome::Committed(_)), "{outcome:?}");
+    }
+}

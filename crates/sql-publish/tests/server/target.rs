@@ -3,7 +3,7 @@
 use thrice_core::interval_bounds::IntervalColumnType;
 use thrice_sql_publish::target::ValueSource::{self, Generated, IdentityAlways, IdentityByDefault, Writer};
 
-use crate::support::{Road, Scratch, codes, day};
+use crate::support::{Road, Scratch, codes, day, one};
 
 fn road(table: &str) -> Road<'_> {
     let mut road = Road::new(table, "day", "select 1", day("2026-03-24"));
@@ -224,4 +224,33 @@ async fn published_at_must_be_an_ordinary_column() {
         let findings = road.examine(&mut client).await.findings;
         assert_eq!(findings.len(), errors, "{column}: {findings:?}");
     }
+}
+
+#[tokio::test]
+async fn columns_that_print_differently_on_another_server_are_warned_about() {
+    let (_db, mut client) =
+        Scratch::with(&format!("{SOUND} alter table mart.daily add price money, add source regclass")).await;
+    let examination = road("mart.daily").examine(&mut client).await;
+    assert_eq!(codes(&examination.findings), ["TH0413", "TH0413"]);
+    assert!(examination.findings[0].what.contains("price") && examination.findings[1].what.contains("source"));
+    assert!(examination.target.is_some());
+}
+
+#[tokio::test]
+async fn a_virtual_generated_column_is_the_servers_too() {
+    let (_db, mut client) = Scratch::with(SOUND).await;
+    let virtually =
+        client.batch_execute("alter table mart.daily add twice numeric generated always as (total * 2) virtual").await;
+    if one(&client, "select current_setting('server_version_num')::int >= 180000").await == "f" {
+        assert!(virtually.is_err(), "the server knows virtual columns from 18 on");
+        return;
+    }
+    let target = road("mart.daily").examine(&mut client).await.target.unwrap();
+    assert_eq!(target.columns[3].source, Generated);
+    let mut road = road("mart.daily");
+    road.query = "select date '2026-03-24' as day, n as store, 5 as total from generate_series(1, 2) n";
+    assert_eq!(road.run(&mut client, "1").await.unwrap().content.rows, 2);
+    road.query = "select date '2026-03-24' as day, 1 as store, 5 as total, 10 as twice";
+    let findings = road.prepare(&mut client).await.err().unwrap().findings();
+    assert!(findings[0].what.contains("twice"), "{findings:?}");
 }
