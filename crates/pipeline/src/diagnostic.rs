@@ -49,6 +49,8 @@ pub struct Diagnostic {
     pub fix: String,
     /// A second place that belongs to the fault, such as the first use of a name.
     pub other: Option<OtherPlace>,
+    /// The place may hold a secret: name it, but never show the text of its line.
+    pub hide_source: bool,
 }
 
 /// A second place that belongs to a fault.
@@ -75,6 +77,7 @@ impl Diagnostic {
             why: String::new(),
             fix: String::new(),
             other: None,
+            hide_source: false,
         }
     }
 

@@ -1,0 +1,334 @@
+//! `pipelines/NAME.toml`: everything that is said about one pipeline beside its query.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use thrice_core::Schedule;
+use thrice_core::code::ErrorCode;
+use thrice_core::due::{CatchUp, DuePolicy};
+use thrice_core::duration::HumanDuration;
+use thrice_core::identifier::Identifier;
+use thrice_core::retry::RetryPolicy;
+use toml::de::DeValue;
+
+use crate::checks_table::{self, Check, CheckRule};
+use crate::diagnostic::{Checked, Diagnostic, Diagnostics, Span};
+use crate::interval_table::{self, IntervalRules};
+use crate::limits_tables::{self, Timeouts};
+use crate::placeholders::{BUILT_IN, VarValue};
+use crate::project::Project;
+use crate::session_table::{self, Session};
+use crate::target_table::{self, Target};
+use crate::toml_reader::{self, Field, Reader};
+
+/// A checked pipeline file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Definition {
+    /// Name of the pipeline: that of its file.
+    pub name: String,
+    /// Name of the file, as the caller gave it.
+    pub file: String,
+    /// For people.
+    pub description: Option<String>,
+    /// Who answers for it.
+    pub owner: Option<String>,
+    /// Free words for filters.
+    pub labels: BTreeMap<String, String>,
+    /// The query file, relative to the project folder, with `/`. The caller makes sure that no symbolic link leads out.
+    pub sql_path: String,
+    /// Values that the query uses by name.
+    pub vars: BTreeMap<String, VarValue>,
+    /// `run` leaves it alone unless it is named.
+    pub paused: bool,
+    /// Its intervals.
+    pub interval: IntervalRules,
+    /// Its target.
+    pub target: Target,
+    /// Its checks, beside those that are always on.
+    pub checks: Vec<Check>,
+    /// How often it tries again.
+    pub retry: RetryPolicy,
+    /// How long its steps may take.
+    pub timeouts: Timeouts,
+    /// Settings of its connection.
+    pub session: Session,
+    /// Where `target.table` stands in the file.
+    pub(crate) table_span: Span,
+}
+
+const REQUIRED: &str = "interval.grain, interval.start, target.table and target.interval_column";
+
+impl Definition {
+    /// Reads a pipeline file. `file` is its path relative to the project folder, with `/`; the query is looked for
+    /// beside it.
+    ///
+    /// # Errors
+    /// Everything that is wrong in it.
+    pub fn read(project: &Project, name: &str, file: &str, bytes: &[u8]) -> Result<Checked<Self>, Diagnostics> {
+        let (text, table) = toml_reader::parse(file, bytes, REQUIRED)?;
+        let mut found = Diagnostics::new();
+        if let Err(why) = check_name(name) {
+            found.push(
+                Diagnostic::error(ErrorCode::BadName, file, format!("{name:?} cannot name a pipeline"))
+                    .why(why)
+                    .fix("letters, digits, `_`, `-` and `.`, beginning with a letter or digit; rename the file"),
+            );
+        }
+        let mut root = Reader::root(file, text, &table, &mut found);
+        let description = root.string("description").map(|(text, _)| text.to_owned());
+        let owner = root.string("owner").map(|(text, _)| text.to_owned());
+        let labels = labels(&mut root);
+        let sql_path = sql_path(&mut root, name, file);
+        let vars = vars(&mut root);
+        let paused = root.boolean("paused").is_some_and(|(value, _)| value);
+        let interval = interval_table::read(&mut root, project.time_zone.as_ref());
+        let target = target_table::read(&mut root);
+        let checks = checks_table::read(&mut root);
+        let retry = limits_tables::retry(&mut root);
+        let timeouts = limits_tables::timeouts(&mut root);
+        let session = session_table::read(&mut root);
+        not_built(&mut root);
+        root.finish();
+        let definition = interval.zip(target).zip(sql_path).map(|((interval, (target, table_span)), sql_path)| Self {
+            name: name.to_owned(),
+            file: file.to_owned(),
+            description,
+            owner,
+            labels,
+            sql_path,
+            vars,
+            paused,
+            interval,
+            target,
+            checks,
+            retry,
+            timeouts,
+            session,
+            table_span,
+        });
+        found.or(definition)
+    }
+
+    /// The intervals, without start and end.
+    pub fn schedule(&self) -> Schedule {
+        self.interval.schedule()
+    }
+
+    /// When partitions are due.
+    pub fn due_policy(&self) -> DuePolicy {
+        DuePolicy {
+            start: self.interval.start,
+            end: self.interval.end,
+            delay: self.interval.delay.as_std(),
+            catch_up: self.interval.catch_up,
+        }
+    }
+
+    /// All of it with its defaults, as the ledger keeps it.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "name": self.name,
+            "description": self.description,
+            "owner": self.owner,
+            "labels": self.labels,
+            "sql": self.sql_path,
+            "vars": self.vars_json(),
+            "paused": self.paused,
+            "interval": self.interval_json(),
+            "target": self.target_json(),
+            "checks": self.checks.iter().map(check_json).collect::<Vec<_>>(),
+            "retry": {
+                "attempts": self.retry.attempts,
+                "budget": seconds(self.retry.budget.as_secs()),
+                "first_delay": seconds(self.retry.first_delay.as_secs()),
+                "max_delay": seconds(self.retry.max_delay.as_secs()),
+                "on_timeout": self.retry.on_timeout,
+            },
+            "timeouts": {
+                "stage": self.timeouts.stage.map(|time| time.to_string()),
+                "checks": self.timeouts.checks.map(|time| time.to_string()),
+                "lock": self.timeouts.lock.map(|time| time.to_string()),
+                "publish": self.timeouts.publish.map(|time| time.to_string()),
+            },
+            "session": {
+                "search_path": self.session.search_path.as_deref().map(names),
+                "settings": self.session.settings,
+            },
+        })
+    }
+
+    pub(crate) fn vars_json(&self) -> Value {
+        let typed = |value: &VarValue| json!({ "type": value.sql_type(), "value": value.to_json() });
+        Value::Object(self.vars.iter().map(|(name, value)| (name.clone(), typed(value))).collect())
+    }
+
+    pub(crate) fn interval_json(&self) -> Value {
+        let zone = &self.interval.zone;
+        json!({
+            "grain": self.interval.grain.as_str(),
+            "time_zone": zone.name(),
+            "start": zone.rfc3339(self.interval.start),
+            "end": self.interval.end.map(|end| zone.rfc3339(end)),
+            "delay": self.interval.delay.to_string(),
+            "catch_up": match self.interval.catch_up {
+                CatchUp::All => Value::from("all"),
+                CatchUp::Newest(most) => Value::from(most),
+            },
+        })
+    }
+
+    pub(crate) fn target_json(&self) -> Value {
+        let target = &self.target;
+        json!({
+            "table": target.table.to_string(),
+            "strategy": target.strategy.as_str(),
+            "interval_column": target.interval_column.as_str(),
+            "key": names(&target.key),
+            "published_at": target.published_at.as_ref().map(Identifier::as_str),
+            "stage": target.stage.as_str(),
+            "allow_empty": target.allow_empty,
+            "columns": target.columns.as_str(),
+        })
+    }
+}
+
+fn names(identifiers: &[Identifier]) -> Vec<&str> {
+    identifiers.iter().map(Identifier::as_str).collect()
+}
+
+fn seconds(seconds: u64) -> String {
+    HumanDuration::from_seconds(seconds).to_string()
+}
+
+fn check_json(check: &Check) -> Value {
+    let rule = match &check.rule {
+        CheckRule::Rows { min, max } => json!({ "rows": { "min": min, "max": max } }),
+        CheckRule::NotNull(columns) => json!({ "not_null": names(columns) }),
+        CheckRule::Unique(columns) => json!({ "unique": names(columns) }),
+        CheckRule::Expression(text) => json!({ "expression": text }),
+    };
+    json!({ "name": check.name, "severity": check.severity.as_str(), "rule": rule })
+}
+
+/// A name that is a file name, an argument and a column of the ledger without quoting.
+fn check_name(name: &str) -> Result<(), &'static str> {
+    if name.is_empty() {
+        return Err("it is empty");
+    }
+    if name.len() > 100 {
+        return Err("it is longer than 100 bytes");
+    }
+    if !name.starts_with(|c: char| c.is_alphanumeric() || c == '_') {
+        return Err("it begins like an option or a hidden file");
+    }
+    if !name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.')) {
+        return Err("it holds a character that needs quoting somewhere");
+    }
+    Ok(())
+}
+
+fn labels(root: &mut Reader<'_, '_>) -> BTreeMap<String, String> {
+    let mut labels = BTreeMap::new();
+    let Some(field) = root.take("labels") else { return labels };
+    let Some(mut table) = root.inside(&field) else { return labels };
+    for (name, field) in table.all() {
+        if let Some(text) = table.text_of(&field) {
+            labels.insert(name, text.to_owned());
+        }
+    }
+    labels
+}
+
+fn vars(root: &mut Reader<'_, '_>) -> BTreeMap<String, VarValue> {
+    let mut vars = BTreeMap::new();
+    let Some(field) = root.take("vars") else { return vars };
+    let Some(mut table) = root.inside(&field) else { return vars };
+    for (name, field) in table.all() {
+        let usable = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        if !usable || BUILT_IN.contains(&name.as_str()) {
+            let why =
+                if usable { "thrice gives this name its value" } else { "the query could not write it as `:name`" };
+            let diagnostic = table
+                .error(ErrorCode::BadValue, format!("`{}` cannot be the name of a value", field.path))
+                .at(field.key_span.clone())
+                .why(why)
+                .fix("letters, digits and `_`, beginning with a letter");
+            table.report(diagnostic);
+            continue;
+        }
+        if let Some(value) = var(&mut table, &field) {
+            vars.insert(name, value);
+        }
+    }
+    vars
+}
+
+fn var(table: &mut Reader<'_, '_>, field: &Field<'_>) -> Option<VarValue> {
+    let value = match field.value {
+        DeValue::String(text) if text.contains('\0') => None,
+        DeValue::String(text) => Some(VarValue::Text(text.to_string())),
+        DeValue::Boolean(value) => Some(VarValue::Bool(*value)),
+        DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix()).ok().map(VarValue::Integer),
+        DeValue::Float(number) => number.as_str().parse().ok().map(VarValue::Float),
+        DeValue::Datetime(_) | DeValue::Array(_) | DeValue::Table(_) => None,
+    };
+    if value.is_none() {
+        let message =
+            format!("`{}` must be a string, a whole number of 64 bits, a number or true or false", field.path);
+        table.bad_value(field, message, "write a date as a string and cast it in the query: :name::date");
+    }
+    value
+}
+
+/// The query's path from the project folder.
+fn sql_path(root: &mut Reader<'_, '_>, name: &str, file: &str) -> Option<String> {
+    let folder = file.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let Some((written, field)) = root.string("sql") else {
+        return (!root.has("sql")).then(|| inside_project(folder, &format!("{name}.sql")).unwrap_or_default());
+    };
+    let path = inside_project(folder, written);
+    if path.is_none() {
+        let diagnostic = root
+            .error(ErrorCode::OutsideProject, format!("`sql` = {written:?} does not stay inside the project folder"))
+            .at(field.span)
+            .why("the query is part of the project: it is hashed, versioned and copied with it")
+            .fix(format!("sql = \"{name}.sql\", beside this file"));
+        root.report(diagnostic);
+    }
+    path
+}
+
+/// Joins and tidies a relative path; `None` where it is absolute, leads out, or is no file.
+fn inside_project(folder: &str, written: &str) -> Option<String> {
+    if written.is_empty() || written.starts_with('/') || written.ends_with('/') || written.contains(['\\', '\0', ':']) {
+        return None;
+    }
+    let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+    for part in written.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop()?;
+            }
+            part => parts.push(part),
+        }
+    }
+    (!parts.is_empty()).then(|| parts.join("/"))
+}
+
+fn not_built(root: &mut Reader<'_, '_>) {
+    root.not_built("lane", "leave it out: one process runs one partition at a time");
+    root.not_built(
+        "late_data",
+        "run the interval again by its key when the late rows are there: thrice run PIPELINE KEY",
+    );
+    root.not_built("sources", "leave it out; let the scheduler wait for the source, or use `delay`");
+    root.not_built("guards", "[[checks]] rows = { min = … }");
+    root.not_built(
+        "depends_on",
+        "call `thrice run` in order, or gate with `thrice status PIPELINE --require published`",
+    );
+    root.not_built("notify", "use the exit status of `thrice run`, or its `--json`");
+    root.not_built("backfill", "thrice run PIPELINE --from KEY --to KEY");
+}

@@ -1,0 +1,236 @@
+//! `[target]`: the table that is published into, and how.
+
+use thrice_core::code::ErrorCode;
+use thrice_core::identifier::{Identifier, TableName};
+use thrice_core::text::did_you_mean;
+
+use crate::diagnostic::Span;
+use crate::toml_reader::Reader;
+
+/// How a publish replaces the rows of an interval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Strategy {
+    /// Delete the interval's rows, insert the staged ones.
+    DeleteInsert,
+}
+
+impl Strategy {
+    /// The word of the file and of the ledger.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::DeleteInsert => "delete_insert",
+        }
+    }
+}
+
+/// Where a run's result waits for its publish.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StageMode {
+    /// thrice chooses.
+    Auto,
+    /// A table that survives the process.
+    Durable,
+}
+
+impl StageMode {
+    /// The word of the file.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Durable => "durable",
+        }
+    }
+}
+
+/// Which columns the query must give.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Columns {
+    /// All of the target, and no other.
+    Exact,
+    /// The target may have more, which are filled by their defaults.
+    AllowExtraTarget,
+}
+
+impl Columns {
+    /// The word of the file.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::AllowExtraTarget => "allow_extra_target",
+        }
+    }
+}
+
+/// The checked table `[target]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// The table that is published into.
+    pub table: TableName,
+    /// How rows are replaced.
+    pub strategy: Strategy,
+    /// The column that places a row in an interval.
+    pub interval_column: Identifier,
+    /// Columns that tell rows apart; may be empty.
+    pub key: Vec<Identifier>,
+    /// A column that the publish fills with its time.
+    pub published_at: Option<Identifier>,
+    /// Where the result waits.
+    pub stage: StageMode,
+    /// An interval without rows may be published.
+    pub allow_empty: bool,
+    /// Which columns the query must give.
+    pub columns: Columns,
+}
+
+const STRATEGIES: [&str; 5] = ["delete_insert", "merge", "partition_swap", "table_swap", "append"];
+
+/// The table and the place of its name, for comparison with other pipelines.
+pub(crate) fn read(root: &mut Reader<'_, '_>) -> Option<(Target, Span)> {
+    let Some(field) = root.take("target") else {
+        root.missing("target", "[target]\ntable = \"mart.daily_sales\"\ninterval_column = \"day\"");
+        return None;
+    };
+    let mut reader = root.inside(&field)?;
+    let table = reader.table_name("table");
+    if table.is_none() && !reader.has("table") {
+        reader.missing("table", "table = \"schema.name\"");
+    }
+    let strategy = strategy(&mut reader);
+    let interval_column = reader.identifier("interval_column");
+    if interval_column.is_none() && !reader.has("interval_column") {
+        reader.missing("interval_column", "interval_column = \"…\": the column that places a row in an interval");
+    }
+    let key = reader.identifiers("key");
+    let published_at = reader.identifier("published_at");
+    let stage = stage(&mut reader);
+    let columns = columns(&mut reader);
+    let allow_empty = reader.boolean("allow_empty").is_some_and(|(value, _)| value);
+    only_default(&mut reader);
+    if let (Some((column, field)), Some((interval, _))) = (&published_at, &interval_column) {
+        let in_key = key.as_ref().is_some_and(|(key, _)| key.contains(column));
+        if column == interval || in_key {
+            let message = "`target.published_at` is the interval column or part of the key";
+            reader.bad_value(field, message, "it changes with every publish: give it a column of its own");
+        }
+    }
+    reader.finish();
+    let (table, field) = table?;
+    let target = Target {
+        table,
+        strategy: strategy?,
+        interval_column: interval_column?.0,
+        key: key.map(|(key, _)| key).unwrap_or_default(),
+        published_at: published_at.map(|(column, _)| column),
+        stage: stage?,
+        allow_empty,
+        columns: columns?,
+    };
+    Some((target, field.span))
+}
+
+fn strategy(reader: &mut Reader<'_, '_>) -> Option<Strategy> {
+    let found = reader.string("strategy");
+    let strategy = found.as_ref().map_or("delete_insert", |(text, _)| *text);
+    let rows = reader.has("rows");
+    match (strategy, found) {
+        ("delete_insert", _) => {}
+        ("merge", Some((_, field))) if !rows => {
+            let diagnostic = reader
+                .error(ErrorCode::MergeWithoutRows, "merge does not say what happens to rows that the query no longer gives")
+                .at(field.span)
+                .why("they are deleted where the query gives the complete interval, and stay where it gives changes")
+                .fix("rows = \"complete\" or rows = \"changes\"; this version has strategy = \"delete_insert\", which replaces the interval");
+            reader.report(diagnostic);
+        }
+        (known, Some((_, field))) if STRATEGIES.contains(&known) => {
+            reader.refuse_feature(
+                format!("strategy {known:?} is known, but not built in this version"),
+                field.span,
+                "strategy = \"delete_insert\"",
+            );
+        }
+        (unknown, Some((_, field))) => {
+            let nearest = match unknown {
+                "upsert" | "update" | "incremental" => Some("merge"),
+                "overwrite" | "insert_overwrite" | "replace" => Some("delete_insert"),
+                _ => did_you_mean(unknown, STRATEGIES),
+            };
+            let diagnostic = reader
+                .error(ErrorCode::UnknownStrategy, format!("{unknown:?} is not a strategy"))
+                .at(field.span)
+                .label(nearest.map_or_else(String::new, |nearest| format!("nearest: {nearest}")))
+                .why("the strategies of the format are delete_insert, merge, partition_swap, table_swap and append")
+                .fix("strategy = \"delete_insert\"");
+            reader.report(diagnostic);
+        }
+        (_, None) => {}
+    }
+    if strategy != "merge" {
+        for key in ["rows", "version", "operation"] {
+            reader.not_built(key, "leave it out: it belongs to strategy \"merge\"");
+        }
+    } else {
+        let _ = (reader.take("rows"), reader.take("version"), reader.take("operation"));
+    }
+    (strategy == "delete_insert").then_some(Strategy::DeleteInsert)
+}
+
+fn stage(reader: &mut Reader<'_, '_>) -> Option<StageMode> {
+    match reader.string("stage") {
+        None => Some(StageMode::Auto),
+        Some(("auto", _)) => Some(StageMode::Auto),
+        Some(("durable", _)) => Some(StageMode::Durable),
+        Some(("inline", field)) => {
+            reader.refuse_feature(
+                "stage \"inline\" is known, but not built in this version".to_owned(),
+                field.span,
+                "stage = \"durable\", or leave it out",
+            );
+            None
+        }
+        Some((other, field)) => {
+            reader.bad_value(&field, format!("{other:?} is no way to stage"), "stage = \"auto\" or \"durable\"");
+            None
+        }
+    }
+}
+
+fn columns(reader: &mut Reader<'_, '_>) -> Option<Columns> {
+    match reader.string("columns") {
+        None => Some(Columns::Exact),
+        Some(("exact", _)) => Some(Columns::Exact),
+        Some(("allow_extra_target", _)) => Some(Columns::AllowExtraTarget),
+        Some((other, field)) => {
+            let message = format!("{other:?} is no rule about columns");
+            reader.bad_value(&field, message, "columns = \"exact\" or \"allow_extra_target\"");
+            None
+        }
+    }
+}
+
+/// Keys of which this version only has the default.
+fn only_default(reader: &mut Reader<'_, '_>) {
+    if let Some((true, field)) = reader.boolean("read_only") {
+        let message = "read_only = true is known, but not built in this version".to_owned();
+        reader.refuse_feature(message, field.span, "leave it out; keep functions that write out of the query");
+    }
+    if let Some((count, field)) = reader.count("publish_group") {
+        if count == 0 {
+            reader.bad_value(&field, "`target.publish_group` must be at least 1", "publish_group = 1");
+        } else if count > 1 {
+            let message = "publish_group over 1 is known, but not built in this version".to_owned();
+            reader.refuse_feature(message, field.span, "leave it out: each interval is published by itself");
+        }
+    }
+    if let Some((keep, field)) = reader.duration("keep_old_for")
+        && !keep.is_zero()
+    {
+        let message = "keeping old rows is known, but not built in this version".to_owned();
+        reader.refuse_feature(
+            message,
+            field.span,
+            "leave it out; copy the rows yourself before a correction that may be undone",
+        );
+    }
+}
