@@ -193,27 +193,15 @@ fn expression(reader: &mut Reader<'_, '_>, text: &str, field: &Field<'_>) -> Opt
     let Some(last) = tokens.iter().rposition(Token::is_code) else {
         return refuse(ErrorCode::BadValue, "`expression` is empty".to_owned(), "expression = \"amount >= 0\"");
     };
-    for token in &tokens {
-        match token.kind {
-            TokenKind::Semicolon => {
-                return refuse(
-                    ErrorCode::SeveralStatements,
-                    "`expression` holds a `;`".to_owned(),
-                    "one boolean expression",
-                );
-            }
-            TokenKind::Placeholder | TokenKind::Dollar => {
-                let message = format!("`expression` cannot use `{}`", token.text(text));
-                return refuse(
-                    ErrorCode::UnknownPlaceholder,
-                    message,
-                    "rows outside the interval are always refused; compare columns",
-                );
-            }
-            _ => {}
-        }
+    if tokens.iter().any(|token| token.kind == TokenKind::Semicolon) {
+        return refuse(ErrorCode::SeveralStatements, "`expression` holds a `;`".to_owned(), "one boolean expression");
     }
-    if Shape::of(text, &tokens).is_err() {
+    if let Some(bound) = tokens.iter().find(|token| matches!(token.kind, TokenKind::Placeholder | TokenKind::Dollar)) {
+        let message = format!("`expression` cannot use `{}`", bound.text(text));
+        let fix = "rows outside the interval are always refused; compare columns";
+        return refuse(ErrorCode::UnknownPlaceholder, message, fix);
+    }
+    if Shape::of(text, &tokens).1.is_some() {
         return refuse(
             ErrorCode::Unclosed,
             "`expression` has brackets that do not pair".to_owned(),

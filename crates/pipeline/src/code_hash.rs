@@ -23,9 +23,10 @@ impl CodeHash {
         part(&mut hasher, FORM);
         for (kind, text) in query.code() {
             // Bare words fold as the server folds them; everything else counts letter by letter.
-            match kind {
-                TokenKind::Word => part(&mut hasher, text.to_ascii_lowercase().as_bytes()),
-                _ => part(&mut hasher, text.as_bytes()),
+            if kind == TokenKind::Word {
+                part(&mut hasher, text.to_ascii_lowercase().as_bytes());
+            } else {
+                part(&mut hasher, text.as_bytes());
             }
         }
         part(&mut hasher, b"");

@@ -132,8 +132,10 @@ impl Query {
             return Err(found);
         }
         let statement = select_guard::only_statement(file, sql, &tokens)?;
-        let shape = Shape::of(sql, statement)
-            .map_err(|(shape, unbalanced)| select_guard::unbalanced(file, &shape, unbalanced))?;
+        let (shape, unbalanced) = Shape::of(sql, statement);
+        if let Some(unbalanced) = unbalanced {
+            return Err(select_guard::unbalanced(file, &shape, unbalanced).into());
+        }
         found.extend(select_guard::check(file, &shape));
         if found.has_errors() {
             return Err(found);
@@ -157,22 +159,21 @@ impl Query {
         let (mut params, mut numbers) = (Vec::new(), BTreeMap::new());
         for token in tokens {
             let from = text.len();
-            match token.kind {
-                TokenKind::Placeholder => {
-                    let name = token.text(sql).trim_start_matches(':');
-                    match resolve(name, grain, vars) {
-                        Ok(param) => {
-                            let sql_type = param.sql_type();
-                            let number = *numbers.entry(name.to_owned()).or_insert_with(|| {
-                                params.push(param);
-                                params.len()
-                            });
-                            text.push_str(&format!("${number}::{sql_type}"));
-                        }
-                        Err(explain) => found.push(explain(file).at(token.span.clone())),
+            if token.kind == TokenKind::Placeholder {
+                let name = token.text(sql).trim_start_matches(':');
+                match resolve(name, grain, vars) {
+                    Ok(param) => {
+                        let sql_type = param.sql_type();
+                        let number = *numbers.entry(name.to_owned()).or_insert_with(|| {
+                            params.push(param);
+                            params.len()
+                        });
+                        text.push_str(&["$", &number.to_string(), "::", sql_type].concat());
                     }
+                    Err(explain) => found.push(explain(file).at(token.span.clone())),
                 }
-                TokenKind::Dollar => found.push(
+            } else if token.kind == TokenKind::Dollar {
+                found.push(
                     Diagnostic::error(
                         ErrorCode::UnknownPlaceholder,
                         file,
@@ -181,8 +182,9 @@ impl Query {
                     .at(token.span.clone())
                     .why("numbers of parameters are given by thrice")
                     .fix("write `:interval_start`, `:interval_end`, or a name of `[vars]` as `:name`"),
-                ),
-                _ => text.push_str(token.text(sql)),
+                );
+            } else {
+                text.push_str(token.text(sql));
             }
             pieces.push(Piece { rendered: from..text.len(), source: token.span.clone() });
         }

@@ -48,18 +48,16 @@ const STATEMENT_WORDS: [&str; 4] = ["select", "with", "values", "table"];
 pub(crate) const WRITING_WORDS: [&str; 4] = ["insert", "update", "delete", "merge"];
 
 impl<'a> Shape<'a> {
-    /// The outline of the code among these tokens.
-    pub(crate) fn of(sql: &'a str, tokens: &[Token]) -> Result<Self, (Self, Unbalanced)> {
+    /// The outline of the code among these tokens, and the first bracket without a partner.
+    pub(crate) fn of(sql: &'a str, tokens: &[Token]) -> (Self, Option<Unbalanced>) {
         let tokens: Vec<Token> = tokens.iter().filter(|token| token.is_code()).cloned().collect();
         let words = tokens
             .iter()
             .map(|token| (token.kind == TokenKind::Word).then(|| token.text(sql).to_ascii_lowercase()))
             .collect();
         let mut shape = Self { sql, tokens, words, groups: Vec::new(), group_of: Vec::new(), clause_of: Vec::new() };
-        match shape.outline() {
-            None => Ok(shape),
-            Some(unbalanced) => Err((shape, unbalanced)),
-        }
+        let unbalanced = shape.outline();
+        (shape, unbalanced)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -113,11 +111,12 @@ impl<'a> Shape<'a> {
     /// A name as the server folds it.
     pub(crate) fn name(&self, index: usize) -> Option<String> {
         let text = self.text(index);
-        match self.kind(index)? {
-            TokenKind::Word => Some(text.to_ascii_lowercase()),
-            TokenKind::QuotedName => Some(text.strip_prefix('"')?.strip_suffix('"')?.replace("\"\"", "\"")),
-            _ => None,
+        let kind = self.kind(index)?;
+        if kind == TokenKind::Word {
+            return Some(text.to_ascii_lowercase());
         }
+        let quoted = (kind == TokenKind::QuotedName).then_some(text)?;
+        Some(quoted.strip_prefix('"')?.strip_suffix('"')?.replace("\"\"", "\""))
     }
 
     pub(crate) fn groups(&self) -> &[Group] {

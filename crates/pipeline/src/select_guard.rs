@@ -3,7 +3,7 @@
 
 use thrice_core::code::ErrorCode;
 
-use crate::diagnostic::{Diagnostic, Span};
+use crate::diagnostic::{Diagnostic, Diagnostics, Span};
 use crate::query_shape::{Shape, Unbalanced, WRITING_WORDS};
 use crate::sql_lexer::{Token, TokenKind, Unclosed};
 
@@ -64,7 +64,7 @@ fn template_in_string(text: &str) -> Option<(usize, usize)> {
     let mut from = 0;
     while let Some(at) = text.get(from..)?.find("{{").map(|at| from + at) {
         let inner_at = at + 2;
-        let Some(length) = text.get(inner_at..)?.find("}}") else { return None };
+        let length = text.get(inner_at..)?.find("}}")?;
         let inner = text.get(inner_at..inner_at + length)?;
         let word = inner.trim();
         let named = ["ds", "ts", "execution_date", "logical_date", "run_id"].contains(&word)
@@ -104,7 +104,7 @@ pub(crate) fn unbalanced(file: &str, shape: &Shape<'_>, unbalanced: Unbalanced) 
 }
 
 /// The code tokens of the one statement of the file, with the comments between them.
-pub(crate) fn only_statement<'t>(file: &str, sql: &str, tokens: &'t [Token]) -> Result<&'t [Token], Diagnostic> {
+pub(crate) fn only_statement<'t>(file: &str, sql: &str, tokens: &'t [Token]) -> Result<&'t [Token], Diagnostics> {
     let mut statements = tokens
         .split(|token| token.kind == TokenKind::Semicolon)
         .filter(|statement| statement.iter().any(Token::is_code));
@@ -116,17 +116,19 @@ pub(crate) fn only_statement<'t>(file: &str, sql: &str, tokens: &'t [Token]) -> 
         } else {
             "the file holds only comments"
         };
-        return Err(Diagnostic::error(ErrorCode::NoStatement, file, what)
+        let nothing = Diagnostic::error(ErrorCode::NoStatement, file, what)
             .at(0..sql.len())
             .why("a pipeline's rows come from one SELECT")
-            .fix("select … from … where … >= :interval_start and … < :interval_end"));
+            .fix("select … from … where … >= :interval_start and … < :interval_end");
+        return Err(nothing.into());
     };
     if let Some(second) = statements.next() {
-        return Err(Diagnostic::error(ErrorCode::SeveralStatements, file, "more than one statement")
+        let several = Diagnostic::error(ErrorCode::SeveralStatements, file, "more than one statement")
             .at(code_span(second))
             .label("the second statement")
             .why("a pipeline's rows come from one SELECT; nothing else of the file could be undone or repeated")
-            .fix("use `with` for steps in between, and one pipeline for each table"));
+            .fix("use `with` for steps in between, and one pipeline for each table");
+        return Err(several.into());
     }
     let from = first.iter().position(|token| token.span.start > 0 || token.is_code()).unwrap_or(0);
     Ok(&first[from..])
@@ -140,7 +142,7 @@ fn code_span(tokens: &[Token]) -> Span {
 
 /// Statements that are no SELECT, or a SELECT that does more than read.
 pub(crate) fn check(file: &str, shape: &Shape<'_>) -> Vec<Diagnostic> {
-    if let Err(refused) = first_word(file, shape) {
+    if let Some(refused) = first_word(file, shape) {
         return vec![refused];
     }
     let mut found = Vec::new();
@@ -153,20 +155,21 @@ pub(crate) fn check(file: &str, shape: &Shape<'_>) -> Vec<Diagnostic> {
     found
 }
 
-fn first_word(file: &str, shape: &Shape<'_>) -> Result<(), Diagnostic> {
+fn first_word(file: &str, shape: &Shape<'_>) -> Option<Diagnostic> {
     let first = (0..shape.len()).find(|index| shape.text(*index) != "(").unwrap_or(0);
     match shape.keyword(first) {
-        Some("select" | "with" | "values" | "table") => Ok(()),
+        Some("select" | "with" | "values" | "table") => None,
         word => {
             let message = match word {
                 Some(word) => format!("`{word}` is not a SELECT"),
                 None => "the query does not begin with SELECT".to_owned(),
             };
-            Err(Diagnostic::error(ErrorCode::NotASelect, file, message)
+            let refused = Diagnostic::error(ErrorCode::NotASelect, file, message)
                 .at(shape.span(first, first))
                 .label("expected `select`, `with`, `values` or `table`")
                 .why("thrice writes the target itself, in one transaction with its receipt; the file only says which rows")
-                .fix("keep the SELECT, and let `[target]` name the table"))
+                .fix("keep the SELECT, and let `[target]` name the table");
+            Some(refused)
         }
     }
 }
@@ -188,7 +191,7 @@ fn statement(file: &str, shape: &Shape<'_>, group: usize, found: &mut Vec<Diagno
                     .fix("read with SELECT only; the rows reach the target when they are published"),
             );
         }
-        verb_seen |= matches!(word, "select" | "values" | "table") && index != first || (starts && index != first);
+        verb_seen |= index != first && (starts || matches!(word, "select" | "values" | "table"));
         let into = word == "into" && !writes;
         let lock = word == "for" && locks(shape, index);
         if into || lock {

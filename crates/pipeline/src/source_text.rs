@@ -2,7 +2,7 @@
 
 use thrice_core::code::ErrorCode;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Diagnostics};
 
 /// Largest file that is read, in bytes.
 pub const MAX_BYTES: usize = 256 * 1024;
@@ -11,18 +11,20 @@ pub const MAX_BYTES: usize = 256 * 1024;
 ///
 /// # Errors
 /// A diagnostic where the file is over 256 KiB, is not UTF-8 (with the byte offset) or holds a NUL.
-pub fn read<'a>(file: &str, bytes: &'a [u8]) -> Result<&'a str, Diagnostic> {
+pub fn read<'a>(file: &str, bytes: &'a [u8]) -> Result<&'a str, Diagnostics> {
     if bytes.len() > MAX_BYTES {
         let message = format!("the file has {} bytes; at most {MAX_BYTES} are read", bytes.len());
-        return Err(Diagnostic::error(ErrorCode::FileTooLarge, file, message)
+        let too_large = Diagnostic::error(ErrorCode::FileTooLarge, file, message)
             .why("a definition or a query of this size is almost surely data in the wrong place")
-            .fix("load the data into a table and join it"));
+            .fix("load the data into a table and join it");
+        return Err(too_large.into());
     }
-    let not_utf8 = |message: String, at: usize| {
+    let not_utf8 = |message: String, at: usize| -> Diagnostics {
         Diagnostic::error(ErrorCode::NotUtf8, file, message)
             .at(at..(at + 1).min(bytes.len()))
             .why("project files are UTF-8, so that every machine reads the same letters")
             .fix("save it as UTF-8 in the editor")
+            .into()
     };
     if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
         return Err(not_utf8("the file is UTF-16: it begins with a UTF-16 byte order mark at byte 0".to_owned(), 0));
@@ -45,7 +47,7 @@ mod tests {
     use super::*;
 
     fn refused(bytes: &[u8]) -> (ErrorCode, Option<std::ops::Range<usize>>) {
-        let diagnostic = read("a.toml", bytes).unwrap_err();
+        let diagnostic = read("a.toml", bytes).unwrap_err().into_vec().remove(0);
         (diagnostic.code, diagnostic.span)
     }
 

@@ -134,7 +134,7 @@ fn strategy(reader: &mut Reader<'_, '_>) -> Option<Strategy> {
     let strategy = found.as_ref().map_or("delete_insert", |(text, _)| *text);
     let rows = reader.has("rows");
     match (strategy, found) {
-        ("delete_insert", _) => {}
+        ("delete_insert", _) | (_, None) => {}
         ("merge", Some((_, field))) if !rows => {
             let diagnostic = reader
                 .error(ErrorCode::MergeWithoutRows, "merge does not say what happens to rows that the query no longer gives")
@@ -164,22 +164,20 @@ fn strategy(reader: &mut Reader<'_, '_>) -> Option<Strategy> {
                 .fix("strategy = \"delete_insert\"");
             reader.report(diagnostic);
         }
-        (_, None) => {}
     }
-    if strategy != "merge" {
-        for key in ["rows", "version", "operation"] {
+    for key in ["rows", "version", "operation"] {
+        if strategy == "merge" {
+            reader.know(key);
+        } else {
             reader.not_built(key, "leave it out: it belongs to strategy \"merge\"");
         }
-    } else {
-        let _ = (reader.take("rows"), reader.take("version"), reader.take("operation"));
     }
     (strategy == "delete_insert").then_some(Strategy::DeleteInsert)
 }
 
 fn stage(reader: &mut Reader<'_, '_>) -> Option<StageMode> {
     match reader.string("stage") {
-        None => Some(StageMode::Auto),
-        Some(("auto", _)) => Some(StageMode::Auto),
+        None | Some(("auto", _)) => Some(StageMode::Auto),
         Some(("durable", _)) => Some(StageMode::Durable),
         Some(("inline", field)) => {
             reader.refuse_feature(
@@ -198,8 +196,7 @@ fn stage(reader: &mut Reader<'_, '_>) -> Option<StageMode> {
 
 fn columns(reader: &mut Reader<'_, '_>) -> Option<Columns> {
     match reader.string("columns") {
-        None => Some(Columns::Exact),
-        Some(("exact", _)) => Some(Columns::Exact),
+        None | Some(("exact", _)) => Some(Columns::Exact),
         Some(("allow_extra_target", _)) => Some(Columns::AllowExtraTarget),
         Some((other, field)) => {
             let message = format!("{other:?} is no rule about columns");

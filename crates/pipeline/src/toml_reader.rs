@@ -187,6 +187,11 @@ impl<'t, 'd> Reader<'t, 'd> {
         self.table.iter().any(|(name, _)| name.get_ref() == key)
     }
 
+    /// Leaves a key of the format unread: what is said about another key covers it.
+    pub(crate) fn know(&mut self, key: &'static str) {
+        self.taken.insert(key);
+    }
+
     /// Leaves a key out of the unknown ones: it has been reported already.
     pub(crate) fn pass_over(&mut self, key: String) {
         self.passed_over.insert(key);
@@ -247,13 +252,11 @@ impl<'t, 'd> Reader<'t, 'd> {
 
     pub(crate) fn boolean(&mut self, key: &'static str) -> Option<(bool, Field<'t>)> {
         let field = self.take(key)?;
-        match field.value.as_bool() {
-            Some(value) => Some((value, field)),
-            None => {
-                self.wrong_type(&field, "true or false");
-                None
-            }
-        }
+        let Some(value) = field.value.as_bool() else {
+            self.wrong_type(&field, "true or false");
+            return None;
+        };
+        Some((value, field))
     }
 
     /// A whole number of at least zero.
@@ -263,13 +266,11 @@ impl<'t, 'd> Reader<'t, 'd> {
             self.wrong_type(&field, "a whole number");
             return None;
         };
-        match u64::from_str_radix(integer.as_str(), integer.radix()) {
-            Ok(count) => Some((count, field)),
-            Err(_) => {
-                self.bad_value(&field, format!("`{}` must be 0 or more", field.path), "write a whole number");
-                None
-            }
-        }
+        let Ok(count) = u64::from_str_radix(integer.as_str(), integer.radix()) else {
+            self.bad_value(&field, format!("`{}` must be 0 or more", field.path), "write a whole number");
+            return None;
+        };
+        Some((count, field))
     }
 
     /// A duration such as `2h10m`; the place inside a plain string is exact.
@@ -346,7 +347,7 @@ impl<'t, 'd> Reader<'t, 'd> {
             return None;
         };
         let mut names = Vec::new();
-        for value in array.iter() {
+        for value in array {
             let Some(text) = value.get_ref().as_str() else {
                 self.wrong_type(&field, "a list of column names");
                 return None;

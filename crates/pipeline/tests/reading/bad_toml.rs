@@ -1,0 +1,273 @@
+//! What people get wrong in TOML, one snapshot each; names begin with the row of the list of bad input.
+
+use crate::support::{pipeline_toml, project, read, show};
+use insta::assert_snapshot;
+use thrice_core::code::ErrorCode;
+use thrice_pipeline::{Definition, Project, together};
+
+macro_rules! top {
+    ($lines:expr) => {
+        read(&pipeline_toml($lines, "", "", ""))
+    };
+}
+macro_rules! interval {
+    ($lines:expr) => {
+        read(&pipeline_toml("", $lines, "", ""))
+    };
+}
+macro_rules! target {
+    ($lines:expr) => {
+        read(&pipeline_toml("", "", concat!("table = \"mart.sales\"\ninterval_column = \"day\"\n", $lines), ""))
+    };
+}
+macro_rules! rest {
+    ($lines:expr) => {
+        read(&pipeline_toml("", "", "", $lines))
+    };
+}
+
+fn read_bytes(bytes: &[u8]) -> String {
+    let found = Definition::read(&project(), "sales", "pipelines/sales.toml", bytes).unwrap_err();
+    found.iter().map(|finding| format!("{finding} {:?}", finding.span)).collect::<Vec<_>>().join("\n")
+}
+
+fn read_project(toml: &str) -> String {
+    match Project::read("thrice.toml", toml.as_bytes()) {
+        Ok(checked) => show(&checked.warnings, toml),
+        Err(found) => show(&found, toml),
+    }
+}
+
+#[test]
+fn b37_empty() {
+    assert_snapshot!("b37_empty", read(""));
+    assert_snapshot!("b37_comments", read("# later\n\n"));
+    assert_snapshot!("b37_nothing_required", read("description = \"x\"\n"));
+}
+
+#[test]
+fn b38_yaml() {
+    assert_snapshot!("b38_yaml", read("# daily\nname: sales\ninterval:\n  grain: day\n"));
+    assert_snapshot!("b38_broken", read("description = \"x\nowner = 1\n"));
+}
+
+#[test]
+fn b39_mark_line_ends_and_tabs_are_fine() {
+    let toml = pipeline_toml("description = \"x\"", "\tgrain = \"day\"\n\tstart = \"2026-01-01\"", "", "");
+    assert_eq!(read(&format!("\u{feff}{}", toml.replace('\n', "\r\n"))), "");
+}
+
+#[test]
+fn b40_encoding() {
+    assert_snapshot!("b40_utf16", read_bytes(b"\xff\xfed\0"));
+    assert_snapshot!("b40_invalid", read_bytes(b"description = \"caf\xe9\"\n"));
+}
+
+#[test]
+fn b41_unknown_keys() {
+    assert_snapshot!("b41_near", target!("strategey = \"delete_insert\""));
+    assert_snapshot!("b41_far", top!("colour = \"blue\""));
+    assert_snapshot!("b41_table", rest!("[retries]\nattempts = 3"));
+}
+
+#[test]
+fn b42_twice() {
+    assert_snapshot!("b42_key", interval!("grain = \"day\"\nstart = \"2026-01-01\"\ngrain = \"hour\""));
+    assert_snapshot!("b42_table", rest!("[interval]\ngrain = \"hour\""));
+}
+
+#[test]
+fn b43_strategies() {
+    assert_snapshot!("b43_upsert", target!("strategy = \"upsert\""));
+    assert_snapshot!("b44_merge_without_rows", target!("strategy = \"merge\"\nkey = [\"day\"]"));
+    assert_snapshot!("b44_merge", target!("strategy = \"merge\"\nrows = \"complete\""));
+    assert_snapshot!("b44_rows_without_merge", target!("rows = \"complete\""));
+}
+
+#[test]
+fn b45_zones() {
+    for (name, zone) in [("kst", "KST"), ("gmt9", "GMT+9"), ("offset", "+09:00"), ("soeul", "Asia/Soeul")] {
+        let interval = format!("grain = \"day\"\nstart = \"2026-01-01\"\ntime_zone = \"{zone}\"");
+        assert_snapshot!(format!("b45_{name}"), interval!(&interval));
+    }
+    let nowhere = Project::read("thrice.toml", b"[project]\nname = \"shop\"\n").unwrap().value;
+    let toml = pipeline_toml("", "", "", "");
+    let found = Definition::read(&nowhere, "sales", "pipelines/sales.toml", toml.as_bytes()).unwrap_err();
+    assert_snapshot!("zone_of_nobody", show(&found, &toml));
+}
+
+#[test]
+fn b47_grains() {
+    for (name, grain) in
+        [("daily", "daily"), ("one_day", "1 day"), ("36h", "36h"), ("month", "month"), ("five", "5 minutes")]
+    {
+        let interval = format!("grain = \"{grain}\"\nstart = \"2026-01-01\"");
+        assert_snapshot!(format!("b47_{name}"), interval!(&interval));
+    }
+}
+
+#[test]
+fn b48_boundaries() {
+    assert_snapshot!("b48_hour_of_a_day", interval!("grain = \"day\"\nstart = \"2026-01-01T05\""));
+    assert_snapshot!("b48_utc", interval!("grain = \"day\"\nstart = \"2026-01-01T00:00:00Z\""));
+    assert_snapshot!("b48_half_hour", interval!("grain = \"hour\"\nstart = 2026-01-01T05:30:00"));
+    assert_snapshot!("b48_no_such_day", interval!("grain = \"day\"\nstart = \"2026-02-30\""));
+    assert_snapshot!("b48_loose", interval!("grain = \"day\"\nstart = \"2026-3-4\""));
+    assert_snapshot!("b48_type", interval!("grain = \"day\"\nstart = 20260101"));
+    assert_snapshot!("b48_backwards", interval!("grain = \"day\"\nstart = \"2026-01-02\"\nend = \"2026-01-02\""));
+}
+
+#[test]
+fn b49_cron_is_refused_by_name() {
+    assert_snapshot!("b49_cron", interval!("cron = \"10 25 * * *\"\nstart = \"2026-01-01\""));
+    assert_snapshot!("b49_week_start", interval!("grain = \"day\"\nstart = \"2026-01-01\"\nweek_start = \"sunday\""));
+}
+
+#[test]
+fn b51_durations() {
+    for (name, delay) in [("typo", "3 dyas"), ("negative", "-2h"), ("empty", ""), ("month", "1mo")] {
+        let interval = format!("grain = \"day\"\nstart = \"2026-01-01\"\ndelay = \"{delay}\"");
+        assert_snapshot!(format!("b51_{name}"), interval!(&interval));
+    }
+    assert_snapshot!("b51_number", rest!("[timeouts]\nstage = 30\nlock = \"0\""));
+}
+
+#[test]
+fn b52_to_b58_are_refused_by_name() {
+    assert_snapshot!("b52_guards", rest!("[guards]\nremoved = \"130\""));
+    assert_snapshot!("b53_late_data", rest!("[late_data]\nrevisit = [1]\nfinal_after = 3"));
+    assert_snapshot!("b55_lane", top!("lane = \"fast\""));
+    assert_snapshot!("b58_depends_on", rest!("[[depends_on]]\npipeline = \"a\""));
+    assert_snapshot!(
+        "sources",
+        rest!("[[sources]]\ntable = \"ods.orders\"\n[[notify]]\non = [\"failed\"]\n[backfill]\nparallel = 2")
+    );
+    assert_snapshot!(
+        "target_features",
+        target!("stage = \"inline\"\nread_only = true\npublish_group = 7\nkeep_old_for = \"7d\"")
+    );
+    assert_snapshot!(
+        "check_features",
+        rest!("[[checks]]\nnull_rate = { a = \"1%\" }\n[[checks]]\nrows = { min = 1, change = \"-50%\" }")
+    );
+}
+
+#[test]
+fn defaults_of_unbuilt_features_may_be_written() {
+    assert_eq!(target!("read_only = false\npublish_group = 1\nkeep_old_for = \"0\"\nstage = \"durable\""), "");
+}
+
+#[test]
+fn b56_names() {
+    assert_snapshot!(
+        "b56_checks",
+        rest!(
+            "[[checks]]\nname = \"a\"\nrows = { min = 1 }\n[[checks]]\nname = \"a\"\nnot_null = [\"x\"]\n[[checks]]\nname = \"not empty\"\nrows = { min = 2 }"
+        )
+    );
+    assert_snapshot!("b56_same_check", rest!("[[checks]]\nunique = [\"x\"]\n[[checks]]\nunique = [\"X\"]"));
+}
+
+#[test]
+fn b57_one_target() {
+    let define = |name: &str, table: &str| {
+        let toml = pipeline_toml("", "", &format!("table = '{table}'\ninterval_column = \"day\""), "");
+        Definition::read(&project(), name, &format!("pipelines/{name}.toml"), toml.as_bytes()).unwrap().value
+    };
+    let (a, b, c) = (define("a", "mart.sales"), define("b", "Mart.\"sales\""), define("a", "mart.other"));
+    let codes = |found: &thrice_pipeline::Diagnostics| found.iter().map(|one| one.code).collect::<Vec<_>>();
+    let found = together::check(&[&a, &b, &c]);
+    assert_eq!(codes(&found), [ErrorCode::TargetShared, ErrorCode::DuplicateName]);
+    assert_eq!(found.iter().next().unwrap().other.as_ref().unwrap().file, "pipelines/a.toml");
+    assert!(together::check(&[&b, &c]).is_empty());
+}
+
+#[test]
+fn b59_secrets_are_not_echoed() {
+    for toml in [
+        pipeline_toml("password = \"hunter2\"", "", "", ""),
+        pipeline_toml("", "", "", "[vars]\nsource = \"postgres://app:hunter2@db/shop\""),
+        pipeline_toml("", "", "", "[labels]\napi-key = \"hunter2\""),
+        "password = hunter2\n".to_owned(),
+        "a = 1\npassword = \"hunter2\"\na = 2\n".to_owned(),
+    ] {
+        let shown = read(&toml);
+        assert!(!shown.contains("hunter2"), "{shown}");
+        let found = Definition::read(&project(), "sales", "pipelines/sales.toml", toml.as_bytes()).unwrap_err();
+        assert!(!format!("{found:?}").contains("hunter2"));
+    }
+    assert_snapshot!(
+        "b59_url",
+        read_project("[project]\nname = \"a\"\n[database]\nurl = \"postgres://app:hunter2@db/shop\"\n")
+    );
+}
+
+#[test]
+fn b60_paths() {
+    for (nth, path) in ["../../etc/passwd", "/etc/passwd", "C:/x.sql", "a\\\\b.sql", "", "sub/"].iter().enumerate() {
+        assert_snapshot!(format!("b60_{nth}"), top!(&format!("sql = \"{path}\"")));
+    }
+    let toml = pipeline_toml("sql = \"../shared/./sales.sql\"", "", "", "");
+    let definition = Definition::read(&project(), "sales", "pipelines/sales.toml", toml.as_bytes()).unwrap().value;
+    assert_eq!(definition.sql_path, "shared/sales.sql");
+}
+
+#[test]
+fn b61_sql_names() {
+    let long = "x".repeat(64);
+    for (name, table) in [
+        ("three", "a.b.c"),
+        ("one", "sales"),
+        ("empty", ""),
+        ("long", &format!("mart.{long}")),
+        ("nul", "mart.a\\u0000b"),
+        ("bare", "mart.my table"),
+    ] {
+        let target = format!("table = \"{table}\"\ninterval_column = \"day\"");
+        assert_snapshot!(format!("b61_{name}"), read(&pipeline_toml("", "", &target, "")));
+    }
+    assert_snapshot!(
+        "b61_columns",
+        read(&pipeline_toml("", "", "table = \"a.b\"\ninterval_column = \"my day\"\nkey = [\"a\", \"A\", \"1x\"]", ""))
+    );
+}
+
+#[test]
+fn b62_newer_project_file() {
+    assert_snapshot!(
+        "b62_newer",
+        read_project("[project]\nname = \"shop\"\n[cluster]\nnodes = 3\n[leese]\nttl = \"5s\"\n")
+    );
+    assert_snapshot!("b62_lanes", read_project("[project]\nname = \"shop\"\n[lanes]\nscheduled = { slots = 4 }\n"));
+}
+
+#[test]
+fn b63_size() {
+    assert_snapshot!("b63_size", read_bytes(&"[".repeat(1 << 20).into_bytes()));
+    let nested = format!("a = {}", "[".repeat(200_000));
+    let found = Definition::read(&project(), "sales", "pipelines/sales.toml", nested.as_bytes()).unwrap_err();
+    assert_eq!(found.iter().next().unwrap().code, ErrorCode::NotToml);
+}
+
+#[test]
+fn values_of_the_wrong_type_or_range() {
+    assert_snapshot!(
+        "wrong_values",
+        read(&pipeline_toml(
+            "paused = \"yes\"\nowner = 7",
+            "grain = \"day\"\nstart = \"2026-01-01\"\ncatch_up = -1",
+            "table = \"mart.sales\"\ninterval_column = \"day\"\nkey = \"day\"\nallow_empty = 1\ncolumns = \"loose\"\nstage = \"memory\"\npublished_at = \"day\"",
+            "[retry]\nattempts = 0\nfirst_delay = \"5m\"\n[session]\nwork_mem = \"lots\"\ntimezone = \"UTC\"\njitt = true\nsearch_path = []\n[vars]\ninterval_start = 1\nd = 2026-01-01\n[[checks]]\nseverity = \"warning\"\nunique = []\n[[checks]]\nexpression = \"true) or (true\"\n[[checks]]\nexpression = \"a > :interval_start\"\n[[checks]]\nname = \"x\"\n[[checks]]\nrows = { min = 3, max = 2 }\nunique = [\"a\"]",
+        ))
+    );
+    assert_snapshot!(
+        "wrong_project",
+        read_project(
+            "[project]\nname = \"\"\n[database]\nurl_env = \"postgres://h/d\"\nmode = \"remote\"\n[lease]\nttl = \"0\"\n"
+        )
+    );
+    assert_snapshot!("no_project", read_project("[database]\nmode = \"docker\"\n"));
+    let toml = pipeline_toml("", "", "", "");
+    let found = Definition::read(&project(), "-x y", "pipelines/-x y.toml", toml.as_bytes()).unwrap_err();
+    assert_snapshot!("pipeline_name", show(&found, &toml));
+}
