@@ -318,7 +318,7 @@ fn inside_project(folder: &str, written: &str) -> Option<String> {
 }
 
 fn not_built(root: &mut Reader<'_, '_>) {
-    root.not_built("lane", "leave it out: one process runs one partition at a time");
+    root.not_built("lane", "leave it out: this version has no lanes");
     root.not_built(
         "late_data",
         "run the interval again by its key when the late rows are there: thrice run PIPELINE KEY",

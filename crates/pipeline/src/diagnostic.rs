@@ -155,7 +155,7 @@ impl Position {
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
         Self {
             line: before.bytes().filter(|byte| *byte == b'\n').count() + 1,
-            column: before[line_start..].chars().count() + 1,
+            column: before[line_start..].trim_start_matches('\u{feff}').chars().count() + 1,
         }
     }
 }
@@ -277,6 +277,7 @@ mod tests {
         assert_eq!(Position::of(text, 0), Position { line: 1, column: 1 });
         assert_eq!(Position::of(text, 5), Position { line: 2, column: 2 });
         assert_eq!(Position::of(text, 3), Position { line: 2, column: 1 }, "inside the character");
+        assert_eq!(Position::of("\u{feff}ab", 4), Position { line: 1, column: 2 }, "a mark takes no column");
         assert_eq!(Position::of(text, 99), Position { line: 3, column: 1 });
     }
 }

@@ -4,6 +4,7 @@ use thrice_core::code::ErrorCode;
 use thrice_core::due::CatchUp;
 use thrice_core::duration::HumanDuration;
 use thrice_core::grain::GrainError;
+use thrice_core::schedule::KeyError;
 use thrice_core::time::{Timestamp, civil};
 use thrice_core::{Grain, Schedule, Zone};
 use toml::de::DeValue;
@@ -152,8 +153,12 @@ fn boundary(table: &mut Reader<'_, '_>, field: &Field<'_>, schedule: &Schedule) 
         Err(refusal) => refusal,
     };
     let Some(at) = instant(&written, schedule.zone()) else {
-        let message = format!("`{}`: {refusal}", field.path);
-        table.bad_value(field, message, format!("\"{}\"", schedule.grain().key_form()));
+        let fix = if let KeyError::WrongForm { write: Some(write), .. } = &refusal {
+            format!("write \"{write}\"")
+        } else {
+            format!("a key such as \"{}\"", schedule.grain().key_form())
+        };
+        table.bad_value(field, format!("`{}`: {refusal}", field.path), fix);
         return None;
     };
     if schedule.is_boundary(at) {

@@ -240,7 +240,7 @@ fn has_order(shape: &Shape<'_>, call: usize) -> bool {
 /// `column::date`: which day it is depends on the session's zone.
 fn date_cast(file: &str, shape: &Shape<'_>, index: usize, found: &mut Vec<Finding>) {
     let Some((first, last)) = zoneless_date(shape, index) else { return };
-    let what = shape.text(last.min(first));
+    let what = shape.slice(first, last);
     let placeholder = is_bound(shape, first);
     let diagnostic = warn(file, format!("`{what}` becomes a date without a zone"), shape.span(first, index))
         .label("cut in the session's time zone")

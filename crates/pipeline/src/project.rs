@@ -57,7 +57,7 @@ impl Project {
         let shared = project_table(&mut root);
         let database = database_table(&mut root);
         let lease_ttl = lease_table(&mut root);
-        root.not_built("lanes", "leave it out: one process runs one partition at a time");
+        root.not_built("lanes", "leave it out: this version has no lanes");
         newer_tables(&mut root);
         root.finish();
         let project = shared.map(|(name, time_zone)| Self { name, time_zone, database, lease_ttl });

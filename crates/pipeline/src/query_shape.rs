@@ -79,6 +79,11 @@ impl<'a> Shape<'a> {
         start..end.max(start)
     }
 
+    /// The text from the first to the last of these tokens.
+    pub(crate) fn slice(&self, first: usize, last: usize) -> &'a str {
+        self.sql.get(self.span(first, last)).unwrap_or_default()
+    }
+
     /// The bare word at this place in lower case, where it is no column after a dot.
     pub(crate) fn keyword(&self, index: usize) -> Option<&str> {
         if index > 0 && self.text(index - 1) == "." {

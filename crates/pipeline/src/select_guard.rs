@@ -1,9 +1,11 @@
 //! Refuses, by reading alone, what is not one plain SELECT. The server has the last word; this one comes sooner and
 //! says where.
 
+use std::ops::Range;
+
 use thrice_core::code::ErrorCode;
 
-use crate::diagnostic::{Diagnostic, Diagnostics, Span};
+use crate::diagnostic::{Diagnostic, Diagnostics, Level, Span};
 use crate::query_shape::{Shape, Unbalanced, WRITING_WORDS};
 use crate::sql_lexer::{Token, TokenKind, Unclosed};
 
@@ -15,38 +17,47 @@ pub(crate) fn templates(file: &str, sql: &str, tokens: &[Token]) -> Vec<Diagnost
         let rest = sql.get(token.span.start..).unwrap_or_default();
         let next = code.get(index + 1);
         let adjoins = next.is_some_and(|next| next.span.start == token.span.end);
-        let hit: Option<(&str, Span)> = match (token.kind, token.text(sql)) {
+        let start = token.span.start;
+        let with_next = start..next.map_or(token.span.end, |next| next.span.end);
+        let (what, span, meant) = match (token.kind, token.text(sql)) {
             (TokenKind::Punctuation, "{") if ["{{", "{%", "{#"].iter().any(|mark| rest.starts_with(mark)) => {
-                Some(("template syntax", template_span(sql, token.span.start)))
+                ("template syntax", template_span(sql, start), Meant::Surely)
             }
             (TokenKind::Punctuation, "$") if rest.starts_with("${") => {
-                Some(("template syntax", token.span.start..token.span.start + 2))
+                ("template syntax", start..start + 2, Meant::Surely)
             }
-            (TokenKind::Punctuation, "\\") if adjoins => {
-                Some(("a psql command", token.span.start..next.map_or(token.span.end, |next| next.span.end)))
+            (TokenKind::Punctuation, "\\") if adjoins => ("a psql command", with_next, Meant::Surely),
+            (TokenKind::Punctuation, ":")
+                if adjoins
+                    && next.is_some_and(|next| is_quoted(next.kind))
+                    // 'key':'value' of a JSON constructor
+                    && index.checked_sub(1).and_then(|before| code.get(before)).is_none_or(|t| !is_literal(t.kind)) =>
+            {
+                ("a psql variable", with_next, Meant::Surely)
             }
-            (TokenKind::Punctuation, ":") if adjoins && next.is_some_and(|next| is_quoted(next.kind)) => {
-                Some(("a psql variable", token.span.start..next.map_or(token.span.end, |next| next.span.end)))
-            }
-            (TokenKind::String, text) => template_in_string(text)
-                .map(|(from, to)| ("template syntax", token.span.start + from..token.span.start + to)),
-            _ => None,
+            (TokenKind::String, text) => match template_in_string(text) {
+                Some((inside, meant)) => ("template syntax", start + inside.start..start + inside.end, meant),
+                None => continue,
+            },
+            _ => continue,
         };
-        if let Some((what, span)) = hit {
-            found.push(
-                Diagnostic::error(ErrorCode::TemplateSyntax, file, format!("{what} in the query"))
-                    .at(span)
-                    .label("nothing fills this in")
-                    .why(
-                        "the query is sent as it stands; values travel beside it, they are never written into its text",
-                    )
-                    .fix("write `:interval_start` and `:interval_end`, or a name of `[vars]` as `:name`"),
-            );
-            // A template has many marks; the first says it all.
-            break;
+        let mut diagnostic = Diagnostic::error(ErrorCode::TemplateSyntax, file, format!("{what} in the query"))
+            .at(span)
+            .label("nothing fills this in")
+            .why("the query is sent as it stands; values travel beside it, they are never written into its text")
+            .fix("write `:interval_start` and `:interval_end`, or a name of `[vars]` as `:name`");
+        if matches!(meant, Meant::Perhaps) {
+            diagnostic.level = Level::Warning;
         }
+        found.push(diagnostic);
+        // A template has many marks; the first says it all.
+        break;
     }
     found
+}
+
+const fn is_literal(kind: TokenKind) -> bool {
+    matches!(kind, TokenKind::String | TokenKind::Number)
 }
 
 const fn is_quoted(kind: TokenKind) -> bool {
@@ -59,25 +70,31 @@ fn template_span(sql: &str, start: usize) -> Span {
     start..start + close.map_or(2, |at| at + 2)
 }
 
-/// `{{ ds }}` inside a string; an array literal such as `{{1,2},{3,4}}` is none.
-fn template_in_string(text: &str) -> Option<(usize, usize)> {
-    let mut from = 0;
-    while let Some(at) = text.get(from..)?.find("{{").map(|at| from + at) {
-        let inner_at = at + 2;
-        let length = text.get(inner_at..)?.find("}}")?;
-        let inner = text.get(inner_at..inner_at + length)?;
-        let word = inner.trim();
-        let named = ["ds", "ts", "execution_date", "logical_date", "run_id"].contains(&word)
-            || ["macros.", "params.", "var(", "var.", "ref(", "source(", "data_interval", "prev_", "next_", "ds_"]
-                .iter()
-                .any(|start| word.starts_with(start));
-        let spaced = inner.starts_with(' ') && word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-        if (named || spaced) && !inner.contains('{') {
-            return Some((at, inner_at + length + 2));
-        }
-        from = inner_at;
+/// How sure it is that a string was meant for a template.
+enum Meant {
+    Surely,
+    Perhaps,
+}
+
+/// `{{ ds }}` inside a string. An array literal such as `{{1,2},{3,4}}` is none, nor are braces amid other text.
+fn template_in_string(text: &str) -> Option<(Range<usize>, Meant)> {
+    if text.starts_with('$') {
+        return None;
     }
-    None
+    let at = text.find("{{")?;
+    let inner_at = at + 2;
+    let length = text.get(inner_at..)?.find("}}")?;
+    let inner = text.get(inner_at..inner_at + length)?;
+    let span = at..inner_at + length + 2;
+    let word = inner.trim();
+    let named = ["ds", "ts", "execution_date", "logical_date", "run_id"].contains(&word)
+        || ["macros.", "params.", "var(", "var.", "ref(", "source(", "data_interval_", "prev_", "next_", "ds_"]
+            .iter()
+            .any(|start| word.starts_with(start));
+    let alone = text.len() == span.len() + 2
+        && inner.starts_with(' ')
+        && word.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.'));
+    if named { Some((span, Meant::Surely)) } else { alone.then_some((span, Meant::Perhaps)) }
 }
 
 /// Something opened and not closed.
@@ -193,9 +210,9 @@ fn statement(file: &str, shape: &Shape<'_>, group: usize, found: &mut Vec<Diagno
         }
         verb_seen |= index != first && (starts || matches!(word, "select" | "values" | "table"));
         let into = word == "into" && !writes;
-        let lock = word == "for" && locks(shape, index);
-        if into || lock {
-            let last = if into { index } else { index + 1 };
+        let lock = if word == "for" { lock_words(shape, index) } else { 0 };
+        if into || lock > 0 {
+            let last = index + lock;
             let (message, fix) = if into {
                 ("SELECT INTO makes a table", "leave INTO out; `[target]` names the table")
             } else {
@@ -211,12 +228,11 @@ fn statement(file: &str, shape: &Shape<'_>, group: usize, found: &mut Vec<Diagno
     }
 }
 
-/// `for update`, `for share`, `for no key update`, `for key share`.
-fn locks(shape: &Shape<'_>, index: usize) -> bool {
-    match shape.keyword(index + 1) {
-        Some("update" | "share") => true,
-        Some("no") => shape.is(index + 2, "key"),
-        Some("key") => shape.is(index + 2, "share"),
-        _ => false,
-    }
+/// Words behind FOR in `for update`, `for share`, `for no key update`, `for key share`; 0 where it locks nothing.
+fn lock_words(shape: &Shape<'_>, index: usize) -> usize {
+    let locks: [&[&str]; 4] = [&["update"], &["share"], &["no", "key", "update"], &["key", "share"]];
+    locks
+        .into_iter()
+        .find(|words| words.iter().enumerate().all(|(nth, word)| shape.is(index + 1 + nth, word)))
+        .map_or(0, <[&str]>::len)
 }

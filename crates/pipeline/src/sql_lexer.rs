@@ -121,7 +121,9 @@ enum Before {
     Nothing,
     /// The word `array`.
     Array,
-    /// Something that may be subscripted.
+    /// A string or a number.
+    Literal,
+    /// Something else that may be subscripted.
     Value,
 }
 
@@ -139,7 +141,7 @@ impl Lexer<'_> {
         match (kind, text) {
             (TokenKind::White | TokenKind::LineComment | TokenKind::BlockComment, _) => {}
             (TokenKind::Punctuation, "[") => {
-                let subscript = self.before == Before::Value;
+                let subscript = matches!(self.before, Before::Value | Before::Literal);
                 self.brackets.push(if subscript { Bracket::Subscript } else { Bracket::Elements });
                 self.before = Before::Nothing;
             }
@@ -152,15 +154,10 @@ impl Lexer<'_> {
                 self.before = Before::Value;
             }
             (TokenKind::Word, word) if word.eq_ignore_ascii_case("array") => self.before = Before::Array,
-            (
-                TokenKind::Word
-                | TokenKind::QuotedName
-                | TokenKind::String
-                | TokenKind::Number
-                | TokenKind::Placeholder
-                | TokenKind::Dollar,
-                _,
-            ) => self.before = Before::Value,
+            (TokenKind::String | TokenKind::Number, _) => self.before = Before::Literal,
+            (TokenKind::Word | TokenKind::QuotedName | TokenKind::Placeholder | TokenKind::Dollar, _) => {
+                self.before = Before::Value;
+            }
             (TokenKind::Punctuation | TokenKind::Cast | TokenKind::Semicolon | TokenKind::Operator, _) => {
                 self.before = Before::Nothing;
             }
@@ -201,7 +198,11 @@ impl Lexer<'_> {
                 self.push(TokenKind::Word, length);
             }
             c if c.is_ascii_digit() => self.number(),
-            '.' if second.is_some_and(|c| c.is_ascii_digit()) && self.before != Before::Value => self.number(),
+            '.' if second.is_some_and(|c| c.is_ascii_digit())
+                && !matches!(self.before, Before::Value | Before::Literal) =>
+            {
+                self.number()
+            }
             ':' => self.colon(),
             ';' => self.push(TokenKind::Semicolon, 1),
             c if OPERATOR.contains(c) => {
@@ -300,8 +301,10 @@ impl Lexer<'_> {
         }
         // In a[1:n] and a[:n] the colon parts bounds; in a[(:n)] and array[:n] it does not.
         let in_slice = self.brackets.last() == Some(&Bracket::Subscript);
+        // json_object('key':value): no value follows a literal, so nothing is to be bound.
+        let in_pair = self.before == Before::Literal;
         let name = prefix(&rest[1..], is_name_part);
-        if !in_slice && rest[1..].starts_with(is_name_start) {
+        if !in_slice && !in_pair && rest[1..].starts_with(is_name_start) {
             return self.push(TokenKind::Placeholder, 1 + name);
         }
         self.push(TokenKind::Punctuation, 1);
@@ -381,6 +384,14 @@ mod tests {
         assert_eq!(placeholders("select a[(:i)], a[f(:j):k], array[1, 2][1:n]"), [":i", ":j"]);
         assert_eq!(placeholders("select array[:a, f(x[1:n])], ARRAY [[:b], [:c]]"), [":a", ":b", ":c"]);
         assert_eq!(placeholders("select a[1]::text, :b::timestamptz"), [":b"]);
+    }
+
+    #[test]
+    fn pairs_of_a_json_constructor_do_not_bind() {
+        assert_eq!(
+            placeholders("select json_object('a':b, 'c' : :d), distinct on (x) :e, 1 in(:f)"),
+            [":d", ":e", ":f"]
+        );
     }
 
     #[test]

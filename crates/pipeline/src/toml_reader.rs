@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use thrice_core::code::ErrorCode;
 use thrice_core::duration::HumanDuration;
 use thrice_core::identifier::{Identifier, IdentifierError, TableName};
-use thrice_core::text::did_you_mean;
+use thrice_core::text::{did_you_mean, printable};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -283,7 +283,7 @@ impl<'t, 'd> Reader<'t, 'd> {
                 let diagnostic = self
                     .error(ErrorCode::BadDuration, format!("`{}`: {error}", field.path))
                     .at(span)
-                    .fix("numbers with the units s, m, h, d, w, largest first: \"2h10m\"");
+                    .fix(format!("{key} = \"2h10m\""));
                 self.report(diagnostic);
                 None
             }
@@ -303,8 +303,12 @@ impl<'t, 'd> Reader<'t, 'd> {
     pub(crate) fn bad_name(&mut self, field: &Field<'_>, span: Span, error: &IdentifierError) {
         let fix = match error {
             IdentifierError::NotTwoParts { .. } => "write schema.table".to_owned(),
+            IdentifierError::NeedsQuotes { text } if field.path == "target.table" => {
+                let (schema, table) = text.split_once('.').unwrap_or(("schema", text));
+                printable(&format!("quote the part that needs it: table = '{schema}.\"{table}\"'"))
+            }
             IdentifierError::NeedsQuotes { text } => {
-                format!("'\"{}\"' (a TOML string in single quotes around a quoted SQL name)", text.replace('"', "\"\""))
+                printable(&format!("quote it as in SQL: '\"{}\"'", text.replace('"', "\"\"")))
             }
             IdentifierError::Empty
             | IdentifierError::TooLong { .. }
@@ -379,7 +383,7 @@ impl<'t, 'd> Reader<'t, 'd> {
             }
             let nearest = did_you_mean(name_text, self.taken.iter().copied());
             let place = if self.path.is_empty() { String::new() } else { format!(" in [{}]", self.path) };
-            let shown = thrice_core::text::printable(name_text);
+            let shown = printable(name_text);
             let mut diagnostic =
                 Diagnostic::error(ErrorCode::UnknownKey, self.file, format!("unknown key `{shown}`{place}"))
                     .at(name.span());

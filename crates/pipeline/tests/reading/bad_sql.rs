@@ -184,7 +184,9 @@ fn b75_templates() {
     assert_snapshot!("b75_psql_variable", select(":'region'"));
     assert_snapshot!("b75_shell", select("${DAY}"));
     assert_snapshot!("b75_open_quote", read("{# it's #} select 1"));
-    assert_eq!(select("'{{1,2},{3,4}}'::int[], '{{a}}'::text[], '{\"x\": {}}'::jsonb -- {{ ds }}"), "");
+    assert_snapshot!("b75_perhaps", select("'{{ today }}'"));
+    let fine = "'{{1,2},{3,4}}'::int[], '{{a}}'::text[], '{\"x\": {}}'::jsonb, $q$:x {{ ds }}$q$, 'hello {{ name }}!' -- {{ ds }}\n, json_object('a':'b')";
+    assert_eq!(select(fine), "");
 }
 
 #[test]

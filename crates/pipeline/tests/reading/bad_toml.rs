@@ -2,6 +2,7 @@
 
 use crate::support::{pipeline_toml, project, read, show};
 use insta::assert_snapshot;
+use proptest::prelude::*;
 use thrice_core::code::ErrorCode;
 use thrice_pipeline::{Definition, Project, together};
 
@@ -270,4 +271,28 @@ fn values_of_the_wrong_type_or_range() {
     let toml = pipeline_toml("", "", "", "");
     let found = Definition::read(&project(), "-x y", "pipelines/-x y.toml", toml.as_bytes()).unwrap_err();
     assert_snapshot!("pipeline_name", show(&found, &toml));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    /// One line of a right file is replaced by something else: it is read or refused, and every place is in the text.
+    #[test]
+    fn any_file_is_read_or_refused(
+        line in 0_usize..9,
+        text in r#"([a-z_.]{1,12}|\[{1,2}(checks|target|session)\]{1,2}|"[ -~가]{0,9}"|= |[0-9.:T-]{1,9}|\{|\}|,|'|"|\n|\t){0,12}"#,
+    ) {
+        let right = pipeline_toml("paused = true", "", "", "[[checks]]\nrows = { min = 1 }");
+        let toml: String = right.lines().enumerate().map(|(nth, old)| format!("{}\n", if nth == line { &text } else { old })).collect();
+        let shown = read(&toml);
+        prop_assert!(!shown.contains('\0'));
+        let shown = read_project(&toml);
+        prop_assert!(shown.contains("TH02"), "no project file: {}", shown);
+    }
+
+    #[test]
+    fn any_bytes_are_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        let found = Definition::read(&project(), "sales", "pipelines/sales.toml", &bytes).unwrap_err();
+        prop_assert!(found.iter().all(|one| one.span.as_ref().is_none_or(|span| span.end <= bytes.len())));
+    }
 }
