@@ -201,7 +201,7 @@ impl Lexer<'_> {
             '.' if second.is_some_and(|c| c.is_ascii_digit())
                 && !matches!(self.before, Before::Value | Before::Literal) =>
             {
-                self.number()
+                self.number();
             }
             ':' => self.colon(),
             ';' => self.push(TokenKind::Semicolon, 1),
