@@ -283,7 +283,12 @@ proptest! {
         text in r#"([a-z_.]{1,12}|\[{1,2}(checks|target|session)\]{1,2}|"[ -~가]{0,9}"|= |[0-9.:T-]{1,9}|\{|\}|,|'|"|\n|\t){0,12}"#,
     ) {
         let right = pipeline_toml("paused = true", "", "", "[[checks]]\nrows = { min = 1 }");
-        let toml: String = right.lines().enumerate().map(|(nth, old)| format!("{}\n", if nth == line { &text } else { old })).collect();
+        let mut lines: Vec<&str> = right.lines().collect();
+        if let Some(replaced) = lines.get_mut(line) {
+            *replaced = &text;
+        }
+        let toml = lines.join("
+");
         let shown = read(&toml);
         prop_assert!(!shown.contains('\0'));
         let shown = read_project(&toml);
