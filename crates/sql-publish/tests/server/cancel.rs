@@ -2,26 +2,12 @@
 
 use std::time::{Duration, Instant};
 
+use crate::support::{Road, Scratch, day, one, until_quiet};
 use thrice_sql_publish::{
     CancellationToken,
     cancel::{Guarded, guarded},
     publish::{Gate, PublishOutcome},
 };
-use tokio_postgres::Client;
-
-use crate::support::{Road, Scratch, day, one};
-
-async fn sleepers(client: &Client) -> String {
-    one(client, "select count(*) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and state = 'active'").await
-}
-
-async fn until_quiet(client: &Client) {
-    let begun = Instant::now();
-    while sleepers(client).await != "0" {
-        assert!(begun.elapsed() < Duration::from_secs(3), "a statement is still running");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-}
 
 #[tokio::test]
 async fn a_stop_during_the_query_cancels_it_and_leaves_nothing() {

@@ -2,7 +2,7 @@
 
 use std::{
     sync::atomic::{AtomicU32, Ordering},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use thrice_core::{
@@ -327,4 +327,17 @@ pub(crate) fn code(error: &PublishError) -> String {
 /// Codes of findings, errors with a `!`.
 pub(crate) fn codes(findings: &[Finding]) -> Vec<String> {
     findings.iter().map(|finding| format!("{}{}", finding.code, if finding.is_error() { "!" } else { "" })).collect()
+}
+
+async fn sleepers(client: &Client) -> String {
+    one(client, "select count(*) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and state = 'active'").await
+}
+
+/// Waits until no other session of this database runs a statement; a statement that goes on fails the test.
+pub(crate) async fn until_quiet(client: &Client) {
+    let begun = Instant::now();
+    while sleepers(client).await != "0" {
+        assert!(begun.elapsed() < Duration::from_secs(5), "a statement is still running");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
 }
