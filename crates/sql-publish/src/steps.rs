@@ -104,7 +104,7 @@ impl<'a> Steps<'a> {
                 let error = PublishError::driver(what, error);
                 match self.server_limit {
                     // two clocks measure it, the server's and ours
-                    Some(limit) if is_query_canceled(&error) && begun.elapsed() >= limit - limit / 50 => {
+                    Some(limit) if is_query_canceled(&error) && begun.elapsed() >= limit.saturating_sub(limit / 50) => {
                         Err(error.with_kind(ErrorKind::TimedOut { limit, in_doubt: false }))
                     }
                     _ => Err(error),
