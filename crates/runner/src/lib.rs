@@ -52,7 +52,8 @@ mod validate;
 
 pub use adopt::Adoption;
 pub use job::{Job, Limits, Param};
-pub use prepare::{Examined, NotPrepared, Prepared};
+pub use prepare::{Examined, Examiner, NotPrepared, Prepared};
+pub use problem::{of_connect as problem_of_connect, of_ledger as problem_of_ledger};
 pub use report::{Done, Outcome, PartitionReport, Problem, Progress, RowCounts, Silent, Step, StepTimes};
 pub use request::{RunRequest, Trigger};
 pub use resume::Swept;

@@ -1,6 +1,7 @@
 //! Everything about a pipeline that is settled once, before any partition is claimed: its row in the ledger, its target
 //! examined, its query described, its columns matched. What is wrong here is refused before work begins.
 
+use thrice_connect::{ConnectionSettings, DataConnection};
 use thrice_core::code::ErrorCode;
 use thrice_core::interval_bounds::ColumnBounds;
 use thrice_core::schedule::Partition;
@@ -8,6 +9,7 @@ use thrice_ledger::{PipelineRecord, PipelineRow};
 use thrice_sql_publish::columns::{self, ColumnMap};
 use thrice_sql_publish::target::{self, ExamineRequest, Target};
 use thrice_sql_publish::{CancellationToken, Finding, query};
+use tokio_postgres::Client;
 
 use crate::job::Job;
 use crate::problem;
@@ -57,7 +59,7 @@ impl Runner {
         sample: &Partition,
         stop: &CancellationToken,
     ) -> Result<Prepared, NotPrepared> {
-        let examined = self.examine(&job, sample, stop).await?;
+        let examined = examine(self.client().await?, &job, sample, stop).await?;
         let record = PipelineRecord {
             name: &job.name,
             target: &job.target.to_string(),
@@ -74,8 +76,22 @@ impl Runner {
         let Examined { target, columns, warnings } = examined;
         Ok(Prepared { job, row, target, columns, warnings })
     }
+}
 
-    /// Examines target and query without writing anything.
+/// Examines targets and queries without a ledger and without writing anything.
+#[derive(Debug)]
+pub struct Examiner {
+    settings: ConnectionSettings,
+    data: Option<DataConnection>,
+}
+
+impl Examiner {
+    /// Connects when it is first needed.
+    pub const fn new(settings: ConnectionSettings) -> Self {
+        Self { settings, data: None }
+    }
+
+    /// Examines one pipeline. `sample` is a partition of it: the query is described with its values.
     ///
     /// # Errors
     /// [`NotPrepared`].
@@ -85,40 +101,56 @@ impl Runner {
         sample: &Partition,
         stop: &CancellationToken,
     ) -> Result<Examined, NotPrepared> {
-        let timeouts = job.limits.checking();
-        let request = ExamineRequest {
-            table: job.target.clone(),
-            interval_column: job.interval_column.clone(),
-            key: job.key.clone(),
-            published_at: job.published_at.clone(),
+        let data = match &mut self.data {
+            Some(data) => data,
+            None => {
+                let fresh =
+                    thrice_connect::connect(&self.settings).await.map_err(|error| problem::of_connect(&error))?;
+                self.data.insert(fresh)
+            }
         };
-        let client = self.client().await?;
-        let examination =
-            target::examine(client, &request, &timeouts, stop).await.map_err(|error| problem::of_publish(&error))?;
-        let Some(target) = examination.target else { return Err(NotPrepared::Findings(examination.findings)) };
-        let mut findings = examination.findings;
-        let zone = job.schedule.zone();
-        if let Err(error) = ColumnBounds::of(sample, zone, job.schedule.grain(), target.interval_column_type) {
-            let fix = format!("alter table {} alter column {} type timestamptz …", job.target, job.interval_column);
-            return Err(Problem::new(ErrorCode::DateColumnUnderDay, error.to_string())
-                .why("rows of neighbouring intervals could not be told apart")
-                .fix(fix)
-                .into());
-        }
-        let query = job.query_for(sample);
-        let described = query::describe(client, &query, &job.session, &timeouts, stop)
-            .await
-            .map_err(|error| problem::of_query(&error))?;
-        let columns = columns::match_columns(&target, &described, job.columns).map_err(NotPrepared::Findings)?;
-        let types = columns::check_assignable(client, &target, &described, &columns, &timeouts, stop)
-            .await
-            .map_err(|error| problem::of_publish(&error))?;
-        findings.extend(types);
-        if findings.iter().any(Finding::is_error) {
-            return Err(NotPrepared::Findings(findings));
-        }
-        Ok(Examined { target, columns, warnings: findings })
+        examine(&mut data.client, job, sample, stop).await
     }
+}
+
+async fn examine(
+    client: &mut Client,
+    job: &Job,
+    sample: &Partition,
+    stop: &CancellationToken,
+) -> Result<Examined, NotPrepared> {
+    let timeouts = job.limits.checking();
+    let request = ExamineRequest {
+        table: job.target.clone(),
+        interval_column: job.interval_column.clone(),
+        key: job.key.clone(),
+        published_at: job.published_at.clone(),
+    };
+    let examination =
+        target::examine(client, &request, &timeouts, stop).await.map_err(|error| problem::of_publish(&error))?;
+    let Some(target) = examination.target else { return Err(NotPrepared::Findings(examination.findings)) };
+    let mut findings = examination.findings;
+    let zone = job.schedule.zone();
+    if let Err(error) = ColumnBounds::of(sample, zone, job.schedule.grain(), target.interval_column_type) {
+        let fix = format!("alter table {} alter column {} type timestamptz …", job.target, job.interval_column);
+        return Err(Problem::new(ErrorCode::DateColumnUnderDay, error.to_string())
+            .why("rows of neighbouring intervals could not be told apart")
+            .fix(fix)
+            .into());
+    }
+    let query = job.query_for(sample);
+    let described = query::describe(client, &query, &job.session, &timeouts, stop)
+        .await
+        .map_err(|error| problem::of_query(&error))?;
+    let columns = columns::match_columns(&target, &described, job.columns).map_err(NotPrepared::Findings)?;
+    let types = columns::check_assignable(client, &target, &described, &columns, &timeouts, stop)
+        .await
+        .map_err(|error| problem::of_publish(&error))?;
+    findings.extend(types);
+    if findings.iter().any(Finding::is_error) {
+        return Err(NotPrepared::Findings(findings));
+    }
+    Ok(Examined { target, columns, warnings: findings })
 }
 
 /// A target and a query that fit each other.

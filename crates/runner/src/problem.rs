@@ -13,7 +13,7 @@ use thrice_sql_publish::error::ErrorKind;
 use crate::report::Problem;
 
 /// A connection could not be made.
-pub(crate) fn of_connect(error: &ConnectError) -> Problem {
+pub fn of_connect(error: &ConnectError) -> Problem {
     let code = ErrorCode::from_id(error.code()).unwrap_or(ErrorCode::Unreachable);
     let mut problem = Problem::new(code, error.what()).fix(error.fix());
     problem.why = error.why().map(ToOwned::to_owned);
@@ -25,7 +25,7 @@ pub(crate) fn of_connect(error: &ConnectError) -> Problem {
 }
 
 /// The ledger refused, or went away.
-pub(crate) fn of_ledger(error: &LedgerError) -> Problem {
+pub fn of_ledger(error: &LedgerError) -> Problem {
     let code =
         error.code().unwrap_or_else(|| match decide(error.sqlstate(), SideEffect::None, Circumstances::default()) {
             Decision::Fail { class: FailureClass::Transient, .. } => ErrorCode::Unreachable,

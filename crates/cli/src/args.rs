@@ -1,0 +1,308 @@
+//! The command line as a tree. Flags of features that this version does not have do not exist here.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use thrice_core::time::Timestamp;
+
+/// Re-runnable SQL pipelines for PostgreSQL: run a partition three times; the table is as if you ran it once.
+#[derive(Debug, Parser)]
+#[command(
+    name = "thrice",
+    version,
+    about,
+    disable_help_subcommand = true,
+    propagate_version = false,
+    arg_required_else_help = true,
+    help_template = "{name} {version}   {about}\n\n{usage-heading} {usage}\n\nStart    init  demo  lint\nRun      run\nLook     status  show  ledger\nRepair   adopt\nAdmin    migrate  pg\n\n{all-args}{after-help}",
+    after_help = "Examples:\n  thrice demo\n  thrice run daily_order_summary yesterday\n  thrice status daily_order_summary --month 2026-03\n\nExit codes: 0 ok · 1 bug · 2 usage or config · 3 nothing to do (with --detailed-exitcode) · 4 checks failed · 5 refused by policy · 7 unavailable, may be retried · 8 SQL failed · 9 outcome unknown, run again · 130/143 stopped"
+)]
+pub(crate) struct Cli {
+    /// Options of every command.
+    #[command(flatten)]
+    pub(crate) global: Global,
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Options of every command.
+#[derive(Debug, Args)]
+pub(crate) struct Global {
+    /// Project folder, or a folder inside it
+    #[arg(short = 'C', value_name = "DIR", global = true, default_value = ".")]
+    pub(crate) dir: PathBuf,
+    /// Database to use; visible to other users of this machine, so prefer DATABASE_URL
+    #[arg(long, value_name = "URL", global = true)]
+    pub(crate) database_url: Option<String>,
+    /// One JSON object on standard output
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Act as if it were this instant, RFC 3339 with an offset; leases keep the database's clock
+    #[arg(long, value_name = "T", global = true)]
+    pub(crate) as_of: Option<Timestamp>,
+    /// Agree to what would be asked
+    #[arg(long, global = true)]
+    pub(crate) yes: bool,
+    /// When to colour
+    #[arg(long, value_name = "WHEN", global = true, default_value = "auto")]
+    pub(crate) color: ColorWhen,
+    /// Errors only
+    #[arg(short, global = true)]
+    pub(crate) quiet: bool,
+    /// More about each step; twice for SQL names and timings
+    #[arg(short, global = true, action = ArgAction::Count)]
+    pub(crate) verbose: u8,
+    /// Form of log lines on standard error
+    #[arg(long, value_name = "FORM", global = true, default_value = "text")]
+    pub(crate) log_format: LogFormat,
+    /// The person for whom this is done, recorded as a claim
+    #[arg(long, value_name = "NAME", global = true, env = "THRICE_ACTOR")]
+    pub(crate) on_behalf_of: Option<String>,
+}
+
+/// When to colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ColorWhen {
+    /// On a terminal, unless `NO_COLOR` is set.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// Form of log lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Write a project that runs
+    #[command(
+        after_help = "Examples:\n  thrice init shop\n  thrice init shop && cd shop && thrice run --as-of 2026-03-26T03:00:00+09:00\n  thrice init --json\n\nExit codes: 0 written · 2 a file is in the way"
+    )]
+    Init(Init),
+    /// Show it all in a private PostgreSQL: three runs, a lost COMMIT, a kill, one result
+    #[command(
+        after_help = "Examples:\n  thrice demo\n  thrice demo --keep\n  thrice demo --json\n\nExit codes: 0 proved · 7 no PostgreSQL can be started"
+    )]
+    Demo(Demo),
+    /// Check pipelines without running them
+    #[command(
+        after_help = "Examples:\n  thrice lint\n  thrice lint daily_order_summary --db\n  thrice lint --deny warnings --json\n\nExit codes: 0 fine, maybe with warnings · 2 errors, or warnings that are denied · 7 no database"
+    )]
+    Lint(Lint),
+    /// Run what is due, or the named partitions
+    #[command(
+        after_help = "Examples:\n  thrice run                                        all that is due, of all pipelines\n  thrice run daily_order_summary 2026-03-24         one partition, again if need be\n  thrice run daily_order_summary --from 2026-03-01 --to 2026-03-07\n\nIntervals: 2026-03-24 · 2026-03-24T05 · 2026-03 · 2026-W13 · yesterday · -3 · a,b,c · - (standard input)\n\nExit codes: 0 all published · 3 nothing to do (with --detailed-exitcode) · 4 checks failed · 5 refused by policy · 7 unavailable or held by another worker · 8 SQL failed · 9 a COMMIT is unresolved: run again · 130/143 stopped"
+    )]
+    Run(Run),
+    /// Calendar of partitions
+    #[command(
+        after_help = "Examples:\n  thrice status\n  thrice status daily_order_summary --month 2026-03\n  thrice status daily_order_summary --from 2026-03-01 --to 2026-03-07 --require published\n\nExit codes: 0 shown · 5 --require is not met · 7 no database"
+    )]
+    Status(Status),
+    /// One partition with its runs and checks
+    #[command(
+        after_help = "Examples:\n  thrice show daily_order_summary 2026-03-24\n  thrice show daily_order_summary yesterday\n  thrice show daily_order_summary 2026-03-24 --json\n\nExit codes: 0 shown · 2 no such partition · 7 no database"
+    )]
+    Show(Show),
+    /// Runs of all pipelines, newest first
+    #[command(
+        after_help = "Examples:\n  thrice ledger\n  thrice ledger daily_order_summary --limit 50\n  thrice ledger --since 2026-03-24T00:00:00+09:00 --json\n\nExit codes: 0 shown · 7 no database"
+    )]
+    Ledger(Ledger),
+    /// Record existing rows as published partitions
+    #[command(
+        after_help = "Examples:\n  thrice adopt daily_order_summary --from 2025-01-01 --to 2026-02-28 --reason \"loaded by the old job\"\n  thrice adopt daily_order_summary --from 2026-03-01 --to 2026-03-01 --reason \"checked by hand\" --yes\n  thrice adopt daily_order_summary --from 2026-03 --to 2026-03 --reason \"moved over\" --json --yes\n\nExit codes: 0 recorded · 5 not agreed · 7 no database"
+    )]
+    Adopt(Adopt),
+    /// Create or update the ledger, schema thrice
+    #[command(
+        after_help = "Examples:\n  thrice migrate\n  thrice migrate --info\n  thrice migrate --json\n\nExit codes: 0 current · 5 the ledger is newer than this program · 7 no database"
+    )]
+    Migrate(Migrate),
+    /// The private PostgreSQL of this project
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  thrice pg status\n  thrice pg stop\n  thrice pg log\n\nExit codes: 0 done · 2 the project has no private PostgreSQL · 7 it cannot be stopped now"
+    )]
+    Pg(Pg),
+}
+
+/// `thrice init`
+#[derive(Debug, Args)]
+pub(crate) struct Init {
+    /// Folder to write; made if it is not there
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+}
+
+/// `thrice demo`
+#[derive(Debug, Args)]
+pub(crate) struct Demo {
+    /// Leave the private PostgreSQL running
+    #[arg(long)]
+    pub(crate) keep: bool,
+}
+
+/// `thrice lint`
+#[derive(Debug, Args)]
+pub(crate) struct Lint {
+    /// Pipelines; all of them when none is named
+    #[arg(value_name = "P")]
+    pub(crate) pipelines: Vec<String>,
+    /// Also ask the database: describe the query, examine the target
+    #[arg(long)]
+    pub(crate) db: bool,
+    /// Treat warnings as errors
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) deny: Option<Deny>,
+}
+
+/// What `--deny` denies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Deny {
+    /// Every warning.
+    Warnings,
+}
+
+/// `thrice run`
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// Pipeline; all of them when none is named
+    #[arg(value_name = "P")]
+    pub(crate) pipeline: Option<String>,
+    /// Intervals; what is due when none is named
+    #[arg(value_name = "K", allow_negative_numbers = true)]
+    pub(crate) keys: Vec<String>,
+    /// First interval of a range, included
+    #[arg(long, value_name = "K", conflicts_with = "keys")]
+    pub(crate) from: Option<String>,
+    /// Last interval of a range, included
+    #[arg(long, value_name = "K", conflicts_with = "keys")]
+    pub(crate) to: Option<String>,
+    /// Why, for the ledger; 3 to 500 characters
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: Option<String>,
+    /// Do not wait for the delay after the interval's end
+    #[arg(long)]
+    pub(crate) early: bool,
+    /// Say what would run, write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Wait for another worker that has the partition
+    #[arg(long)]
+    pub(crate) wait: bool,
+    /// Exit with 3 where nothing was to do
+    #[arg(long)]
+    pub(crate) detailed_exitcode: bool,
+    /// Replace rows that no receipt accounts for
+    #[arg(long)]
+    pub(crate) overwrite_existing: bool,
+    /// Publish an empty result over a published partition
+    #[arg(long)]
+    pub(crate) accept_drop: bool,
+    /// Publish into a closed partition
+    #[arg(long)]
+    pub(crate) reopen: bool,
+}
+
+/// `thrice status`
+#[derive(Debug, Args)]
+pub(crate) struct Status {
+    /// Pipeline; all of them when none is named
+    #[arg(value_name = "P")]
+    pub(crate) pipeline: Option<String>,
+    /// One month
+    #[arg(long, value_name = "M", conflicts_with_all = ["from", "to"])]
+    pub(crate) month: Option<String>,
+    /// First interval of a range, included
+    #[arg(long, value_name = "K")]
+    pub(crate) from: Option<String>,
+    /// Last interval of a range, included
+    #[arg(long, value_name = "K")]
+    pub(crate) to: Option<String>,
+    /// Exit with 5 unless every partition shown is published
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) require: Option<Require>,
+}
+
+/// What `--require` asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Require {
+    /// Readers see every partition.
+    Published,
+}
+
+/// `thrice show`
+#[derive(Debug, Args)]
+pub(crate) struct Show {
+    /// Pipeline
+    #[arg(value_name = "P")]
+    pub(crate) pipeline: String,
+    /// Interval
+    #[arg(value_name = "K", allow_negative_numbers = true)]
+    pub(crate) key: String,
+}
+
+/// `thrice ledger`
+#[derive(Debug, Args)]
+pub(crate) struct Ledger {
+    /// Pipeline; all of them when none is named
+    #[arg(value_name = "P")]
+    pub(crate) pipeline: Option<String>,
+    /// Runs that started at or after this instant
+    #[arg(long, value_name = "T")]
+    pub(crate) since: Option<Timestamp>,
+    /// At most so many runs
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(i64).range(1..=100_000))]
+    pub(crate) limit: i64,
+}
+
+/// `thrice adopt`
+#[derive(Debug, Args)]
+pub(crate) struct Adopt {
+    /// Pipeline
+    #[arg(value_name = "P")]
+    pub(crate) pipeline: String,
+    /// First interval, included
+    #[arg(long, value_name = "K")]
+    pub(crate) from: String,
+    /// Last interval, included
+    #[arg(long, value_name = "K")]
+    pub(crate) to: String,
+    /// Why, for the ledger; 3 to 500 characters
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: Option<String>,
+}
+
+/// `thrice migrate`
+#[derive(Debug, Args)]
+pub(crate) struct Migrate {
+    /// Say what would be done, write nothing
+    #[arg(long)]
+    pub(crate) info: bool,
+}
+
+/// `thrice pg`
+#[derive(Debug, Subcommand)]
+pub(crate) enum Pg {
+    /// Is it running, and where
+    Status,
+    /// Stop it, unless others are connected
+    Stop {
+        /// Also where others are connected
+        #[arg(long)]
+        force: bool,
+    },
+    /// Print its log
+    Log,
+}

@@ -1,0 +1,78 @@
+//! `thrice adopt`: existing rows become published partitions.
+
+use serde_json::json;
+use thrice_core::code::ErrorCode;
+use thrice_runner::Adoption;
+
+use crate::args::{Adopt, Global};
+use crate::exit_code::Exit;
+use crate::fault::{Fault, Outcome};
+use crate::output::Output;
+use crate::project::Project;
+use crate::signals::Stop;
+use crate::{clock, consent, database, selection};
+
+pub(crate) async fn run(global: &Global, args: &Adopt, output: Output) -> Outcome<Exit> {
+    let project = Project::load(&global.dir)?;
+    let as_of = clock::as_of(global.as_of);
+    let loaded = project.pipeline(&args.pipeline)?;
+    let partitions = selection::partitions(loaded, &[], Some(&args.from), Some(&args.to), as_of)?;
+    let reason = selection::reason_for("adopt", args.reason.as_deref())?;
+    let Some(first) = partitions.first() else {
+        return Err(Fault::new(ErrorCode::BadKey, "the range holds no interval").into());
+    };
+    let question = format!(
+        "record the rows of {} interval(s) of {}, {} to {}, in {} as published? no row is changed",
+        partitions.len(),
+        loaded.job.name,
+        args.from,
+        args.to,
+        loaded.job.target.readable()
+    );
+    consent::ask(global, &question)?;
+    let database = database::find(global, Some(&project), output).await?;
+    let ledger = database::ledger(&database).await?;
+    let stop = Stop::listen();
+    let mut runner = database::runner(&database, ledger, project.lease_ttl, global).await?;
+    let prepared = runner
+        .prepare(loaded.job.clone(), first, &stop.token)
+        .await
+        .map_err(|error| crate::commands::lint::placed(loaded, error))?;
+    let (mut adopted, mut empty, mut already, mut items, mut exits) = (0, 0, 0, Vec::new(), Vec::new());
+    for partition in &partitions {
+        if stop.token.is_cancelled() {
+            break;
+        }
+        let outcome = runner.adopt(&prepared, partition, &reason, &stop.token).await;
+        let word = match &outcome {
+            Ok(Adoption::Adopted(content)) => {
+                adopted += 1;
+                items.push(json!({ "key": partition.key.as_str(), "outcome": "adopted", "rows": content.rows, "checksum": content.checksum }));
+                continue;
+            }
+            Ok(Adoption::Empty) => {
+                empty += 1;
+                "empty"
+            }
+            Ok(Adoption::AlreadyPublished) => {
+                already += 1;
+                "already_published"
+            }
+            Err(problem) => {
+                let fault = Fault::of_problem(problem);
+                output.report(&format!("{}: {}", partition.key, fault.text(output.color_err)));
+                exits.push(fault.exit);
+                "failed"
+            }
+        };
+        items.push(json!({ "key": partition.key.as_str(), "outcome": word }));
+    }
+    runner.close().await?;
+    let exit = stop.exit().unwrap_or_else(|| Exit::worst(exits.iter().copied()));
+    output.line(format!(
+        "{} intervals counted: {adopted} recorded as published, {already} were already, {empty} are empty and stay missing, {} failed",
+        items.len(), exits.len()
+    ));
+    output.object(&json!({ "schema": "thrice.adopt/1", "items": items, "exit": exit.number() }));
+    Ok(exit)
+}

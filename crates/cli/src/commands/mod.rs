@@ -1,0 +1,12 @@
+//! One file a command.
+
+pub(crate) mod adopt;
+pub(crate) mod demo;
+pub(crate) mod init;
+pub(crate) mod ledger;
+pub(crate) mod lint;
+pub(crate) mod migrate;
+pub(crate) mod pg;
+pub(crate) mod run;
+pub(crate) mod show;
+pub(crate) mod status;

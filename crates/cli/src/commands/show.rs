@@ -1,0 +1,111 @@
+//! `thrice show`: one partition, its runs and the checks of the last one.
+
+use serde_json::json;
+use thrice_core::code::ErrorCode;
+
+use crate::args::{Global, Show};
+use crate::commands::ledger::{as_json, outcome, who};
+use crate::exit_code::Exit;
+use crate::fault::{Fault, Outcome};
+use crate::output::Output;
+use crate::project::Project;
+use crate::{clock, database, selection};
+
+pub(crate) async fn run(global: &Global, args: &Show, output: Output) -> Outcome<Exit> {
+    let project = Project::load(&global.dir)?;
+    let as_of = clock::as_of(global.as_of);
+    let loaded = project.pipeline(&args.pipeline)?;
+    let partitions = selection::partitions(loaded, std::slice::from_ref(&args.key), None, None, as_of)?;
+    let [partition] = partitions.as_slice() else {
+        return Err(Fault::new(
+            ErrorCode::BadKey,
+            format!("{} names {} intervals; one is shown at a time", args.key, partitions.len()),
+        )
+        .fix(format!("thrice status {} for many", args.pipeline))
+        .into());
+    };
+    let database = database::find(global, Some(&project), output).await?;
+    let ledger = database::ledger(&database).await?;
+    let seen = crate::commands::status::statuses(&ledger, loaded, as_of).await?.remove(&partition.interval.start());
+    let detail = match ledger.pipeline(&loaded.job.name).await? {
+        Some(row) => ledger.partition_detail(row.pipeline_id, row.interval_epoch, partition.interval.start()).await?,
+        None => None,
+    };
+    let (Some(detail), Some(seen)) = (detail, seen) else {
+        output.line(format!("{}  never run   {}", partition.key, selection::span_text(loaded, partition)));
+        output.object(&json!({
+            "schema": "thrice.show/1", "interval": selection::interval_json(loaded, partition), "status": "missing", "runs": [],
+        }));
+        return Ok(Exit::Ok);
+    };
+    let state = &detail.partition;
+    let mut head = format!("{}  {}", partition.key, seen.status.as_str());
+    if let (Some(rows), Some(checksum)) = (state.row_count, &state.checksum) {
+        head += &format!("   {rows} rows   {checksum}");
+    }
+    for flag in &seen.flags {
+        head += &format!("   {}", flag.as_str());
+    }
+    output.line(head);
+    output.line(format!("  {}", selection::span_text(loaded, partition)));
+    if let Some(at) = state.retry_at {
+        output.line(format!("  next try at {at}"));
+    }
+    for run in detail.runs.iter().rev() {
+        let mut line = format!(
+            " #{} {}  {}  {}  by {}",
+            run.attempt_no,
+            outcome(run),
+            run.started_at.strftime("%Y-%m-%d %H:%M:%SZ"),
+            run.trigger,
+            who(&run.actor)
+        );
+        if let (Some(inserted), Some(deleted)) = (run.rows_inserted, run.rows_deleted) {
+            line += &format!("  +{inserted} -{deleted}");
+        }
+        if let Some(hash) = &run.code_hash {
+            line += &format!("  code {}", hash.iter().take(3).map(|byte| format!("{byte:02x}")).collect::<String>());
+        }
+        if let Some(class) = &run.failure_class {
+            line += &format!("  {class}");
+        }
+        if let Some(code) = &run.error_code {
+            line += &format!(" {code}");
+        }
+        if let Some(reason) = &run.reason {
+            line += &format!("  \"{reason}\"");
+        }
+        output.line(line);
+        if let Some(message) = &run.error_message {
+            output.line(format!("    {message}"));
+        }
+    }
+    for check in &detail.last_checks {
+        let mark = if check.passed {
+            "ok  "
+        } else if check.severity == "warn" {
+            "warn"
+        } else {
+            "FAIL"
+        };
+        output.line(format!("  {mark} {}  {}", check.check_name, check.observed.as_deref().unwrap_or("-")));
+    }
+    output.object(&json!({
+        "schema": "thrice.show/1",
+        "interval": selection::interval_json(loaded, partition),
+        "status": seen.status.as_str(),
+        "flags": seen.flags.iter().map(|flag| flag.as_str()).collect::<Vec<_>>(),
+        "rows": state.row_count,
+        "checksum": state.checksum,
+        "version": state.version,
+        "token": state.token,
+        "published_at": state.published_at.map(|at| at.to_string()),
+        "retry_at": state.retry_at.map(|at| at.to_string()),
+        "runs": detail.runs.iter().map(as_json).collect::<Vec<_>>(),
+        "checks": detail.last_checks.iter().map(|check| json!({
+            "name": check.check_name, "phase": check.phase, "severity": check.severity, "passed": check.passed,
+            "observed": check.observed, "expected": check.expected,
+        })).collect::<Vec<_>>(),
+    }));
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,276 @@
+//! `thrice status`: the calendar of a pipeline, and the gate `--require published`.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use thrice_core::code::ErrorCode;
+use thrice_core::failure_class::FailureClass;
+use thrice_core::grain::Grain;
+use thrice_core::interval_set;
+use thrice_core::partition_status::{PartitionFacts, PartitionFlag, PartitionStatus};
+use thrice_core::run_state::RunState;
+use thrice_core::schedule::Partition;
+use thrice_core::time::{Timestamp, civil};
+use thrice_ledger::{Ledger, PartitionRow};
+
+use crate::args::{Global, Require, Status};
+use crate::exit_code::Exit;
+use crate::fault::{Fault, Outcome};
+use crate::output::{Output, paint};
+use crate::project::{Loaded, Project};
+use crate::{clock, database, selection};
+
+/// A partition as status and run see it.
+#[derive(Debug, Clone)]
+pub(crate) struct Seen {
+    pub(crate) key: String,
+    pub(crate) status: PartitionStatus,
+    pub(crate) flags: Vec<PartitionFlag>,
+    pub(crate) attempt_no: Option<i32>,
+    pub(crate) rows: Option<i64>,
+    /// It failed for good, by other code than today's: that one gets its own chance.
+    pub(crate) failed_with_other_code: bool,
+}
+
+pub(crate) async fn run(global: &Global, args: &Status, output: Output) -> Outcome<Exit> {
+    let project = Project::load(&global.dir)?;
+    let as_of = clock::as_of(global.as_of);
+    let pipelines = project.chosen(args.pipeline.as_slice())?;
+    let mut ranges = Vec::new();
+    for loaded in &pipelines {
+        ranges.push(range(loaded, args, as_of)?);
+    }
+    let database = database::find(global, Some(&project), output).await?;
+    let ledger = database::ledger(&database).await?;
+    let (mut objects, mut unmet) = (Vec::new(), Vec::new());
+    for (loaded, partitions) in pipelines.iter().zip(ranges) {
+        let known = statuses(&ledger, loaded, as_of).await?;
+        let seen: Vec<(Partition, Seen)> = partitions
+            .into_iter()
+            .map(|partition| {
+                let seen = known.get(&partition.interval.start()).cloned();
+                let seen = seen.unwrap_or_else(|| derive(loaded, &partition, None, as_of));
+                (partition, seen)
+            })
+            .filter(|(_, seen)| seen.status != PartitionStatus::Outside)
+            .collect();
+        unmet.extend(
+            seen.iter()
+                .filter(|(_, seen)| !seen.status.is_published())
+                .map(|(partition, seen)| format!("{} {} is {}", loaded.job.name, partition.key, seen.status.as_str())),
+        );
+        for line in calendar(loaded, &seen, &known, output) {
+            output.line(line);
+        }
+        objects.push(object(loaded, &seen, &known));
+    }
+    let met = args.require.is_none() || unmet.is_empty();
+    output.object(&json!({ "schema": "thrice.status/1", "pipelines": objects, "required": args.require.map(|Require::Published| "published"), "met": met }));
+    if met {
+        return Ok(Exit::Ok);
+    }
+    let what = format!(
+        "{} of the partitions are not published: {}",
+        unmet.len(),
+        unmet.iter().take(5).cloned().collect::<Vec<_>>().join(", ")
+    );
+    let fault = Fault::new(ErrorCode::RequirementNotMet, what).fix("thrice run; then look at those that failed");
+    output.report(&fault.text(output.color_err));
+    Ok(fault.exit)
+}
+
+/// What is shown: the range that was asked for, else the last weeks of what the pipeline has.
+fn range(loaded: &Loaded, args: &Status, as_of: Timestamp) -> Outcome<Vec<Partition>> {
+    if let Some(month) = &args.month {
+        return selection::partitions(loaded, std::slice::from_ref(month), None, None, as_of);
+    }
+    if args.from.is_some() || args.to.is_some() {
+        return selection::partitions(loaded, &[], args.from.as_deref(), args.to.as_deref(), as_of);
+    }
+    let schedule = &loaded.job.schedule;
+    let back = match schedule.grain() {
+        Grain::Hour => 48,
+        _ => 42,
+    };
+    let last = schedule.latest_complete(as_of);
+    let mut partitions: Vec<Partition> =
+        std::iter::successors(last, |partition| schedule.previous(partition)).take(back).collect();
+    partitions.reverse();
+    debug_assert!(partitions.len() <= interval_set::MOST);
+    Ok(partitions)
+}
+
+/// Every partition that the ledger knows of the pipeline, by the start of its interval.
+pub(crate) async fn statuses(ledger: &Ledger, loaded: &Loaded, as_of: Timestamp) -> Outcome<BTreeMap<Timestamp, Seen>> {
+    let Some(row) = ledger.pipeline(&loaded.job.name).await? else { return Ok(BTreeMap::new()) };
+    let (from, to) = (loaded.due.start, Timestamp::from_second(253_370_764_800).unwrap_or(Timestamp::MAX));
+    let rows = ledger.partitions(row.pipeline_id, row.interval_epoch, from, to).await?;
+    let mut seen = BTreeMap::new();
+    for row in rows {
+        if let Some(partition) = loaded.job.schedule.partition_at(row.interval_start) {
+            seen.insert(row.interval_start, derive(loaded, &partition, Some(&row), as_of));
+        }
+    }
+    Ok(seen)
+}
+
+fn derive(loaded: &Loaded, partition: &Partition, row: Option<&PartitionRow>, as_of: Timestamp) -> Seen {
+    let facts = row.map(|row| facts(loaded, row)).unwrap_or_default();
+    let status = PartitionStatus::derive(&facts, loaded.due.check(partition, as_of), as_of);
+    let other_code = |hash: Option<&Vec<u8>>| hash.is_some_and(|hash| *hash != loaded.job.code_hash);
+    Seen {
+        key: partition.key.as_str().to_owned(),
+        status,
+        flags: PartitionStatus::flags(&facts),
+        attempt_no: row.and_then(|row| row.last_attempt_no),
+        rows: row.and_then(|row| row.row_count),
+        failed_with_other_code: matches!(status, PartitionStatus::Failed(_))
+            && other_code(row.and_then(|row| row.last_code_hash.as_ref())),
+    }
+}
+
+fn facts(loaded: &Loaded, row: &PartitionRow) -> PartitionFacts {
+    let state = row.last_status.as_deref().and_then(|word| word.parse::<RunState>().ok());
+    let class = row.last_failure_class.as_deref().and_then(|word| word.parse::<FailureClass>().ok());
+    PartitionFacts {
+        published: row.data_attempt_id.is_some(),
+        row_count: row.row_count,
+        other_code: row.receipt_code_hash.as_ref().is_some_and(|hash| *hash != loaded.job.code_hash),
+        closed: row.closed_at.is_some(),
+        claimed: row.claimed_by.is_some(),
+        last_run: state.map(|state| (state, class)),
+        retry_at: row.retry_at,
+    }
+}
+
+/// The end of what is published without a gap from the first partition on.
+fn fresh_to(loaded: &Loaded, known: &BTreeMap<Timestamp, Seen>) -> (Option<String>, Option<String>) {
+    let mut fresh = None;
+    let first = loaded.job.schedule.partition_at(loaded.due.start);
+    for partition in std::iter::successors(first, |partition| loaded.job.schedule.next(partition)).take(known.len() + 1)
+    {
+        match known.get(&partition.interval.start()) {
+            Some(seen) if seen.status.is_published() => fresh = Some(seen.key.clone()),
+            _ => break,
+        }
+    }
+    let newest = known.values().rev().find(|seen| seen.status.is_published()).map(|seen| seen.key.clone());
+    (fresh, newest)
+}
+
+fn calendar(
+    loaded: &Loaded,
+    seen: &[(Partition, Seen)],
+    known: &BTreeMap<Timestamp, Seen>,
+    output: Output,
+) -> Vec<String> {
+    let count = |wanted: &str| seen.iter().filter(|(_, seen)| seen.status.as_str() == wanted).count();
+    let (fresh, newest) = fresh_to(loaded, known);
+    let mut head = format!("{}   {}", loaded.job.name, loaded.job.schedule.zone());
+    match (&fresh, &newest) {
+        (Some(fresh), Some(newest)) if fresh == newest => head += &format!("   fresh to {fresh}"),
+        (fresh, Some(newest)) => {
+            head += &format!("   fresh to {} (gap)   newest {newest}", fresh.as_deref().unwrap_or("nothing"));
+        }
+        (_, None) => head += "   nothing published",
+    }
+    head += &format!("   {} failed   {} missing", count("failed"), count("missing"));
+    if loaded.paused {
+        head += "   paused";
+    }
+    let mut lines = vec![head];
+    let cell = |status: PartitionStatus| paint(output.color, colour(status), &status.letter().to_string());
+    lines.extend(match loaded.job.schedule.grain() {
+        Grain::Hour => hours(seen, &cell),
+        _ => weeks(seen, &cell),
+    });
+    lines.push(
+        "C closed  F final  p provisional  R running  . missing  - waiting  ! failed  x failed: check".to_owned(),
+    );
+    let flagged: Vec<String> = seen
+        .iter()
+        .filter(|(_, seen)| !seen.flags.is_empty())
+        .take(10)
+        .map(|(partition, seen)| {
+            let flags: Vec<&str> = seen.flags.iter().map(|flag| flag.as_str()).collect();
+            format!("  {}  {}", partition.key, flags.join(", "))
+        })
+        .collect();
+    lines.extend(flagged);
+    lines
+}
+
+/// A line a week, Monday first.
+fn weeks(seen: &[(Partition, Seen)], cell: &dyn Fn(PartitionStatus) -> String) -> Vec<String> {
+    let mut by_week: BTreeMap<(i16, i8), [Option<PartitionStatus>; 7]> = BTreeMap::new();
+    for (partition, seen) in seen {
+        let week = partition.target_date.iso_week_date();
+        let day = usize::try_from(week.weekday().to_monday_zero_offset()).unwrap_or_default();
+        if let Some(slot) = by_week.entry((week.year(), week.week())).or_default().get_mut(day) {
+            *slot = Some(seen.status);
+        }
+    }
+    let mut lines = vec!["            Mo Tu We Th Fr Sa Su".to_owned()];
+    for ((year, week), days) in by_week {
+        let monday = civil::ISOWeekDate::new(year, week, civil::Weekday::Monday)
+            .map(|week| week.date().strftime("%m-%d").to_string());
+        let cells: Vec<String> = days.iter().map(|day| day.map_or_else(|| " ".to_owned(), cell)).collect();
+        lines.push(format!("  W{week:02} {}   {}", monday.unwrap_or_default(), cells.join("  ")).trim_end().to_owned());
+    }
+    lines
+}
+
+/// A line a date; an hour that comes twice has two letters.
+fn hours(seen: &[(Partition, Seen)], cell: &dyn Fn(PartitionStatus) -> String) -> Vec<String> {
+    let mut by_date: BTreeMap<civil::Date, Vec<(u8, String)>> = BTreeMap::new();
+    for (partition, seen) in seen {
+        let hour = partition.key.as_str().get(11..13).and_then(|hour| hour.parse().ok()).unwrap_or_default();
+        by_date.entry(partition.target_date).or_default().push((hour, cell(seen.status)));
+    }
+    let mut lines = vec!["              00    03    06    09    12    15    18    21".to_owned()];
+    for (date, cells) in by_date {
+        let mut line = format!("  {date}  ");
+        for hour in 0..24 {
+            let here: String = cells.iter().filter(|(of, _)| *of == hour).map(|(_, cell)| cell.as_str()).collect();
+            line += &format!("{here:<2}");
+        }
+        lines.push(line.trim_end().to_owned());
+    }
+    lines
+}
+
+const fn colour(status: PartitionStatus) -> &'static str {
+    match status {
+        PartitionStatus::Final | PartitionStatus::Closed => "32",
+        PartitionStatus::Provisional => "36",
+        PartitionStatus::Running => "34",
+        PartitionStatus::Failed(_) => "31;1",
+        PartitionStatus::Missing => "33",
+        PartitionStatus::Waiting(_) | PartitionStatus::Outside => "2",
+    }
+}
+
+fn object(loaded: &Loaded, seen: &[(Partition, Seen)], known: &BTreeMap<Timestamp, Seen>) -> Value {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for (_, seen) in seen {
+        *counts.entry(seen.status.as_str()).or_default() += 1;
+    }
+    let (fresh, newest) = fresh_to(loaded, known);
+    json!({
+        "name": loaded.job.name,
+        "zone": loaded.job.schedule.zone().name(),
+        "grain": loaded.job.schedule.grain().as_str(),
+        "paused": loaded.paused,
+        "fresh_to": fresh,
+        "newest": newest,
+        "counts": counts,
+        "partitions": seen.iter().map(|(partition, seen)| json!({
+            "key": seen.key,
+            "interval": selection::interval_json(loaded, partition),
+            "status": seen.status.as_str(),
+            "flags": seen.flags.iter().map(|flag| flag.as_str()).collect::<Vec<_>>(),
+            "attempt_no": seen.attempt_no,
+            "rows": seen.rows,
+        })).collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,87 @@
+//! From a checked pipeline to what the runner takes. One field after the other: nothing is decided here.
+
+use thrice_checks::{Check, Rule, Severity};
+use thrice_pipeline::checks_table::{self, CheckRule};
+use thrice_pipeline::placeholders::VarValue;
+use thrice_pipeline::target_table::Columns;
+use thrice_pipeline::{Pipeline, placeholders};
+use thrice_runner::{Job, Limits, Param};
+use thrice_sql_publish::columns::ColumnsPolicy;
+use thrice_sql_publish::session::Session;
+use thrice_sql_publish::value::SqlValue;
+
+/// The lane of scheduled runs; lanes of one's own are not built in this version.
+const LANE: &str = "scheduled";
+
+pub(crate) fn of(pipeline: &Pipeline) -> Job {
+    let definition = pipeline.definition();
+    let target = &definition.target;
+    Job {
+        name: definition.name.clone(),
+        schedule: definition.schedule(),
+        query: pipeline.query().text().to_owned(),
+        params: pipeline.query().params().iter().map(param).collect(),
+        target: target.table.clone(),
+        interval_column: target.interval_column.clone(),
+        key: target.key.clone(),
+        published_at: target.published_at.clone(),
+        columns: match target.columns {
+            Columns::Exact => ColumnsPolicy::Exact,
+            Columns::AllowExtraTarget => ColumnsPolicy::AllowExtraTarget,
+        },
+        allow_empty: target.allow_empty,
+        checks: definition.checks.iter().map(check).collect(),
+        retry: definition.retry,
+        limits: Limits {
+            stage: definition.timeouts.stage.map(|limit| limit.as_std()),
+            checks: definition.timeouts.checks.map(|limit| limit.as_std()),
+            lock: definition.timeouts.lock.map(|limit| limit.as_std()),
+            publish: definition.timeouts.publish.map(|limit| limit.as_std()),
+        },
+        session: Session {
+            time_zone: definition.interval.zone.name().to_owned(),
+            search_path: definition.session.search_path.clone(),
+            settings: definition
+                .session
+                .settings
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), value.clone()))
+                .collect(),
+        },
+        lane: LANE.to_owned(),
+        code_hash: pipeline.code_hash().as_str().as_bytes().to_vec(),
+        definition: pipeline.definition_json(),
+        query_text: pipeline.query().source().to_owned(),
+        git_revision: None,
+    }
+}
+
+fn param(param: &placeholders::Param) -> Param {
+    match param {
+        placeholders::Param::IntervalStart => Param::IntervalStart,
+        placeholders::Param::IntervalEnd => Param::IntervalEnd,
+        placeholders::Param::IntervalDate => Param::IntervalDate,
+        placeholders::Param::Var(_, value) => Param::Value(match value {
+            VarValue::Text(text) => SqlValue::Text(text.clone()),
+            VarValue::Integer(integer) => SqlValue::Integer(*integer),
+            VarValue::Float(float) => SqlValue::Float(*float),
+            VarValue::Bool(value) => SqlValue::Boolean(*value),
+        }),
+    }
+}
+
+fn check(check: &checks_table::Check) -> Check {
+    Check {
+        name: check.name.clone(),
+        severity: match check.severity {
+            checks_table::Severity::Error => Severity::Error,
+            checks_table::Severity::Warn => Severity::Warn,
+        },
+        rule: match &check.rule {
+            CheckRule::Rows { min, max } => Rule::Rows { min: *min, max: *max },
+            CheckRule::NotNull(columns) => Rule::NotNull(columns.clone()),
+            CheckRule::Unique(columns) => Rule::Unique(columns.clone()),
+            CheckRule::Expression(text) => Rule::Expression(text.clone()),
+        },
+    }
+}

@@ -1,0 +1,70 @@
+//! The `thrice` command.
+
+mod args;
+mod clock;
+mod commands;
+mod consent;
+mod database;
+mod exit_code;
+mod fault;
+mod job;
+mod local_server;
+mod logging;
+mod output;
+mod project;
+mod selection;
+mod signals;
+mod usage;
+
+use std::process::ExitCode;
+
+use crate::args::{Cli, Command};
+use crate::exit_code::Exit;
+use crate::fault::Outcome;
+use crate::output::Output;
+
+fn main() -> ExitCode {
+    #[cfg(feature = "failpoints")]
+    thrice_runner::failpoints::arm_from_environment();
+    let cli = match usage::parse() {
+        Ok(cli) => cli,
+        Err(exit) => return exit.into(),
+    };
+    logging::start(&cli.global);
+    let output = Output::new(&cli.global);
+    match run(&cli, output) {
+        Ok(exit) => exit.into(),
+        Err(failed) => {
+            failed.report(output);
+            failed.exit().into()
+        }
+    }
+}
+
+fn run(cli: &Cli, output: Output) -> Outcome<Exit> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| fault::Fault::new(thrice_core::code::ErrorCode::Bug, format!("no runtime: {error}")))?;
+    let ended = runtime.block_on(dispatch(cli, output));
+    // whatever is still in the background must not hold the call up
+    runtime.shutdown_timeout(std::time::Duration::from_millis(200));
+    ended
+}
+
+async fn dispatch(cli: &Cli, output: Output) -> Outcome<Exit> {
+    let global = &cli.global;
+    match &cli.command {
+        Command::Init(args) => commands::init::run(global, args, output),
+        Command::Demo(args) => Box::pin(commands::demo::run(global, args, output)).await,
+        Command::Lint(args) => Box::pin(commands::lint::run(global, args, output)).await,
+        Command::Run(args) => Box::pin(commands::run::run(global, args, output)).await,
+        Command::Status(args) => Box::pin(commands::status::run(global, args, output)).await,
+        Command::Show(args) => Box::pin(commands::show::run(global, args, output)).await,
+        Command::Ledger(args) => Box::pin(commands::ledger::run(global, args, output)).await,
+        Command::Adopt(args) => Box::pin(commands::adopt::run(global, args, output)).await,
+        Command::Migrate(args) => Box::pin(commands::migrate::run(global, args, output)).await,
+        Command::Pg(args) => Box::pin(commands::pg::run(global, args, output)).await,
+    }
+}

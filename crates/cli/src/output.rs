@@ -1,0 +1,94 @@
+//! Where text goes: data on standard output, everything else on standard error; colour only where it is wanted.
+
+use std::io::{self, IsTerminal, Write};
+
+use serde_json::Value;
+use thrice_core::text::printable;
+
+use crate::args::{ColorWhen, Global};
+use crate::exit_code::Exit;
+
+/// How this call writes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Output {
+    /// One JSON object instead of text.
+    pub(crate) json: bool,
+    /// Errors only on standard error.
+    pub(crate) quiet: bool,
+    /// Colour on standard output.
+    pub(crate) color: bool,
+    /// Colour on standard error.
+    pub(crate) color_err: bool,
+}
+
+impl Output {
+    /// From the arguments, the environment and what the streams are.
+    pub(crate) fn new(global: &Global) -> Self {
+        let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+            || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let on = |terminal: bool| match global.color {
+            ColorWhen::Always => true,
+            ColorWhen::Never => false,
+            ColorWhen::Auto => terminal && !plain,
+        };
+        Self {
+            json: global.json,
+            quiet: global.quiet,
+            color: on(io::stdout().is_terminal()),
+            color_err: on(io::stderr().is_terminal()),
+        }
+    }
+
+    /// Data: a line on standard output. Left out under `--json`.
+    pub(crate) fn line(&self, text: impl AsRef<str>) {
+        if !self.json {
+            to_stdout(&format!("{}\n", printable_keeping_colour(text.as_ref(), self.color)));
+        }
+    }
+
+    /// The one object of `--json`.
+    pub(crate) fn object(&self, object: &Value) {
+        if self.json {
+            to_stdout(&format!("{object}\n"));
+        }
+    }
+
+    /// Progress: a line on standard error, unless `-q`.
+    pub(crate) fn note(&self, text: impl AsRef<str>) {
+        if !self.quiet {
+            to_stderr(&format!("{}\n", printable(text.as_ref())));
+        }
+    }
+
+    /// An error or a warning: text as it is, already made printable.
+    pub(crate) fn report(&self, text: &str) {
+        to_stderr(text);
+    }
+}
+
+/// Colour codes are ours; everything between them may be somebody's.
+fn printable_keeping_colour(text: &str, color: bool) -> String {
+    if color { text.split('\u{1b}').map(printable).collect::<Vec<_>>().join("\u{1b}") } else { printable(text) }
+}
+
+/// Writes to standard output; a reader that has gone (`| head -1`) ends the call quietly.
+#[expect(clippy::exit, reason = "the reader has gone: nobody is left to tell")]
+pub(crate) fn to_stdout(text: &str) {
+    let mut out = io::stdout().lock();
+    if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush())
+        && error.kind() == io::ErrorKind::BrokenPipe
+    {
+        std::process::exit(i32::from(Exit::Ok.number()));
+    }
+}
+
+/// Writes to standard error. There is nowhere to tell of a failure.
+pub(crate) fn to_stderr(text: &str) {
+    let mut err = io::stderr().lock();
+    drop(err.write_all(text.as_bytes()).and_then(|()| err.flush()));
+}
+
+/// Paints text, where colour is on.
+pub(crate) fn paint(color: bool, code: &str, text: &str) -> String {
+    if color { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+}

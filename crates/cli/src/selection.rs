@@ -1,0 +1,156 @@
+//! From words on the command line to partitions, and the policy on asking for them by name.
+
+use thrice_core::code::ErrorCode;
+use thrice_core::due::NotDue;
+use thrice_core::interval_set::{self, SetError};
+use thrice_core::reason::{BadReason, Reason};
+use thrice_core::schedule::{KeyError, Partition};
+use thrice_core::time::Timestamp;
+
+use crate::fault::{Failed, Fault, Outcome};
+use crate::project::Loaded;
+
+/// The partitions of keys or of a range; `-` stands for a list on standard input.
+pub(crate) fn partitions(
+    loaded: &Loaded,
+    keys: &[String],
+    from: Option<&str>,
+    to: Option<&str>,
+    as_of: Timestamp,
+) -> Outcome<Vec<Partition>> {
+    let schedule = &loaded.job.schedule;
+    match (from, to) {
+        (Some(from), Some(to)) => Ok(interval_set::range(schedule, from, to, as_of).map_err(of_set)?),
+        (Some(_), None) | (None, Some(_)) => {
+            let missing = if from.is_some() { "--to" } else { "--from" };
+            Err(Fault::new(ErrorCode::RangeHalf, format!("{missing} is missing"))
+                .why("a range names its first and its last interval, and both are included")
+                .fix(format!("add {missing} K"))
+                .into())
+        }
+        (None, None) => {
+            let mut texts = Vec::new();
+            for key in keys {
+                if key == "-" {
+                    texts.extend(from_stdin()?);
+                } else {
+                    texts.push(key.clone());
+                }
+            }
+            Ok(interval_set::parse_all(schedule, texts.iter().map(String::as_str), as_of).map_err(of_set)?)
+        }
+    }
+}
+
+fn from_stdin() -> Outcome<Vec<String>> {
+    let text = std::io::read_to_string(std::io::stdin())
+        .map_err(|error| Fault::new(ErrorCode::BadArgument, format!("standard input cannot be read: {error}")))?;
+    let keys: Vec<String> = text.split_whitespace().map(ToOwned::to_owned).collect();
+    if keys.is_empty() {
+        return Err(Fault::new(ErrorCode::BadKey, "standard input names no interval").fix("one key a line").into());
+    }
+    Ok(keys)
+}
+
+/// A set that names nothing, with what to type instead.
+fn of_set(error: SetError) -> Failed {
+    let what = error.to_string();
+    let fault = match error {
+        SetError::Key(error) => of_key(&error),
+        SetError::Dots { from, to } => Fault::new(ErrorCode::DotsRange, what).fix(format!("--from {from} --to {to}")),
+        SetError::Backwards { from, to } => {
+            Fault::new(ErrorCode::RangeBackwards, what).fix(format!("--from {to} --to {from}"))
+        }
+        SetError::TooMany => Fault::new(ErrorCode::TooManyIntervals, what).fix("name a year or less at a time"),
+        SetError::Empty | SetError::OutOfRange { .. } => Fault::new(ErrorCode::BadKey, what),
+    };
+    fault.into()
+}
+
+fn of_key(error: &KeyError) -> Fault {
+    let what = error.to_string();
+    match error {
+        KeyError::OtherGrain { grain, .. } => {
+            Fault::new(ErrorCode::OtherGrain, what).fix(format!("write {}", grain.key_form()))
+        }
+        KeyError::WrongForm { write: Some(write), .. } => {
+            Fault::new(ErrorCode::BadKey, what).fix(format!("write {write}"))
+        }
+        KeyError::NeedlessOffset { write, .. } => Fault::new(ErrorCode::BadKey, what).fix(format!("write {write}")),
+        KeyError::ComesTwice { choices, .. } | KeyError::OtherOffset { choices, .. } => {
+            Fault::new(ErrorCode::BadKey, what).fix(format!("write {}", choices.join(" or ")))
+        }
+        KeyError::WrongForm { write: None, .. }
+        | KeyError::NoSuchDay { .. }
+        | KeyError::NoSuchHour { .. }
+        | KeyError::NeverWas { .. } => Fault::new(ErrorCode::BadKey, what),
+    }
+}
+
+/// Whether a partition may be asked for at this time.
+pub(crate) fn may_run(loaded: &Loaded, partition: &Partition, as_of: Timestamp, early: bool) -> Result<(), Fault> {
+    let zone = loaded.job.schedule.zone();
+    let at = |instant: Timestamp| format!("{} = {instant}", zone.rfc3339(instant));
+    let key = &partition.key;
+    match loaded.due.check(partition, as_of) {
+        Ok(()) => Ok(()),
+        Err(NotDue::Delay { .. }) if early => Ok(()),
+        Err(NotDue::Delay { due_at }) => Err(Fault::new(ErrorCode::NotDue, format!("{key} is due at {}", at(due_at)))
+            .why("its delay gives late rows time to arrive")
+            .fix("wait, or --early --reason \"…\"")),
+        Err(NotDue::NotEnded { end }) => {
+            Err(Fault::new(ErrorCode::NotEnded, format!("{key} has not ended: it ends at {}", at(end)))
+                .why("rows of an interval that goes on would be missing from it")
+                .fix("wait until it has ended"))
+        }
+        Err(NotDue::BeforeStart { start }) => {
+            Err(Fault::new(ErrorCode::BeforeStart, format!("{key} lies before the pipeline's start, {}", at(start)))
+                .why("nothing before it belongs to thrice")
+                .fix("set an earlier start in [interval]"))
+        }
+        Err(NotDue::AfterEnd { end }) => {
+            Err(Fault::new(ErrorCode::BeforeStart, format!("{key} lies after the pipeline's end, {}", at(end)))
+                .fix("set a later end in [interval]"))
+        }
+    }
+}
+
+/// The reason of a call, where one was given.
+pub(crate) fn reason(text: Option<&str>) -> Outcome<Option<Reason>> {
+    let Some(text) = text else { return Ok(None) };
+    match Reason::new(text) {
+        Ok(reason) => Ok(Some(reason)),
+        Err(error @ (BadReason::Length(_) | BadReason::Control)) => {
+            Err(Fault::new(ErrorCode::BadReason, error.to_string()).fix("say in a sentence why").into())
+        }
+    }
+}
+
+/// The reason that an override needs.
+pub(crate) fn reason_for(what: &str, text: Option<&str>) -> Outcome<Reason> {
+    match reason(text)? {
+        Some(reason) => Ok(reason),
+        None => Err(Fault::new(ErrorCode::ReasonMissing, format!("{what} needs --reason"))
+            .why("the ledger keeps it for whoever asks later")
+            .fix("--reason \"…\"")
+            .into()),
+    }
+}
+
+/// The half-open instants of a partition in its zone and in UTC, for people.
+pub(crate) fn span_text(loaded: &Loaded, partition: &Partition) -> String {
+    let zone = loaded.job.schedule.zone();
+    let (start, end) = (partition.interval.start(), partition.interval.end());
+    format!("[{}, {})  = {start} .. {end}", zone.rfc3339(start), zone.rfc3339(end))
+}
+
+/// A partition's interval as `--json` spells it.
+pub(crate) fn interval_json(loaded: &Loaded, partition: &Partition) -> serde_json::Value {
+    let zone = loaded.job.schedule.zone();
+    serde_json::json!({
+        "key": partition.key.as_str(),
+        "start": zone.rfc3339(partition.interval.start()),
+        "end": zone.rfc3339(partition.interval.end()),
+        "zone": zone.name(),
+    })
+}

@@ -1,0 +1,66 @@
+//! Reading the command line: clap's findings in the layout of every other error, with our codes.
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, Parser};
+use thrice_core::code::ErrorCode;
+use thrice_core::text::did_you_mean;
+
+use crate::args::Cli;
+use crate::exit_code::Exit;
+use crate::fault::{Failed, Fault};
+use crate::output::{Output, to_stdout};
+
+/// The parsed command line; or the exit of a call that ends here (`--help`, `--version`, a fault that was reported).
+pub(crate) fn parse() -> Result<Cli, Exit> {
+    let error = match Cli::try_parse() {
+        Ok(cli) => return Ok(cli),
+        Err(error) => error,
+    };
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            to_stdout(&error.render().to_string());
+            Err(Exit::Ok)
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            crate::output::to_stderr(&error.render().to_string());
+            Err(Exit::Usage)
+        }
+        _ => {
+            let json = std::env::args().any(|argument| argument == "--json");
+            Failed::from(fault(&error)).report(Output { json, quiet: false, color: false, color_err: false });
+            Err(Exit::Usage)
+        }
+    }
+}
+
+fn fault(error: &clap::Error) -> Fault {
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.clone()),
+        Some(ContextValue::Strings(texts)) => Some(texts.join(", ")),
+        _ => None,
+    };
+    if error.kind() == ErrorKind::InvalidSubcommand {
+        let word = text(ContextKind::InvalidSubcommand).unwrap_or_default();
+        let fault = Fault::new(ErrorCode::UnknownCommand, format!("{word:?} is no command of thrice"));
+        let names: Vec<String> =
+            Cli::command().get_subcommands().map(|command| command.get_name().to_owned()).collect();
+        return match did_you_mean(&word, names.iter().map(String::as_str)) {
+            Some(near) => fault.fix(format!("thrice {near}")),
+            None => fault.fix("thrice --help lists the commands"),
+        };
+    }
+    let code =
+        if error.kind() == ErrorKind::ArgumentConflict { ErrorCode::ArgumentsConflict } else { ErrorCode::BadArgument };
+    // the first paragraph says what, the rest is clap's own usage text
+    let rendered = error.render().to_string();
+    let what = rendered.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+    let mut fault = Fault::new(code, what);
+    let suggestion = [ContextKind::SuggestedArg, ContextKind::SuggestedValue].into_iter().find_map(text);
+    let missing = (error.kind() == ErrorKind::MissingRequiredArgument).then(|| text(ContextKind::InvalidArg)).flatten();
+    fault.fix = Some(match (suggestion, missing) {
+        (Some(near), _) => format!("did you mean {near}?"),
+        (None, Some(missing)) => format!("add {missing}"),
+        (None, None) => "add --help for what the command takes".to_owned(),
+    });
+    fault
+}
