@@ -59,7 +59,7 @@ impl Runner {
         sample: &Partition,
         stop: &CancellationToken,
     ) -> Result<Prepared, NotPrepared> {
-        let examined = examine(self.client().await?, &job, sample, stop).await?;
+        let examined = self.examine_patiently(&job, sample, stop).await?;
         let record = PipelineRecord {
             name: &job.name,
             target: &job.target.to_string(),
@@ -75,6 +75,33 @@ impl Runner {
         let row = self.ledger().register_pipeline(&record).await.map_err(|error| problem::of_ledger(&error))?;
         let Examined { target, columns, warnings } = examined;
         Ok(Prepared { job, row, target, columns, warnings })
+    }
+
+    /// Tries again what may pass: a lock on the target, a server that restarts. No run exists yet that could count.
+    async fn examine_patiently(&mut self, job: &Job, sample: &Partition, stop: &CancellationToken) -> Result<Examined, NotPrepared> {
+        let begun = std::time::Instant::now();
+        let mut failed = 0;
+        loop {
+            let error = match self.client().await {
+                Ok(client) => match examine(client, job, sample, stop).await {
+                    Ok(examined) => return Ok(examined),
+                    Err(error) => error,
+                },
+                Err(problem) => problem.into(),
+            };
+            failed += 1;
+            let NotPrepared::Problem(problem) = &error else { return Err(error) };
+            if problem.is_connection_lost() {
+                self.abandon_connection();
+            }
+            let delay = job.retry.next_delay(failed, None, begun.elapsed(), false, 0.0);
+            let Some(delay) = delay.filter(|_| problem.is_transient()) else { return Err(error) };
+            tracing::info!(event = "retrying", pipeline = job.name, code = problem.code.id(), failed);
+            tokio::select! {
+                () = stop.cancelled() => return Err(error),
+                () = tokio::time::sleep(delay) => {}
+            }
+        }
     }
 }
 

@@ -155,6 +155,23 @@ impl Problem {
         }
     }
 
+    /// Whether the same may succeed later without a change.
+    pub fn is_transient(&self) -> bool {
+        use thrice_core::retry::{Circumstances, Decision, SideEffect, decide};
+        let by_code = self.sqlstate.is_some_and(|code| {
+            matches!(
+                decide(Some(code), SideEffect::None, Circumstances::default()),
+                Decision::Fail { class: FailureClass::Transient, .. }
+            )
+        });
+        by_code || self.class == Some(FailureClass::Transient) || self.is_connection_lost()
+    }
+
+    /// Whether the connection it was seen on is gone.
+    pub fn is_connection_lost(&self) -> bool {
+        self.code == ErrorCode::Unreachable
+    }
+
     /// Adds the reason behind it.
     #[must_use]
     pub fn why(mut self, why: impl Into<String>) -> Self {

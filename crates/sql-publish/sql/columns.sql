@@ -15,7 +15,8 @@ select a.attname::text as name,
        a.attidentity::text as identity,
        a.attgenerated::text as generated,
        has_column_privilege(a.attrelid, a.attnum, 'insert') as may_insert,
-       has_column_privilege(a.attrelid, a.attnum, 'select') as may_select
+       has_column_privilege(a.attrelid, a.attnum, 'select') as may_select,
+       a.atttypid as type_oid
   from pg_catalog.pg_attribute a
  where a.attrelid = $1::oid and a.attnum > 0 and not a.attisdropped
  order by a.attnum

@@ -127,6 +127,9 @@ pub async fn check_assignable(
     let mut findings = Vec::new();
     for column in query.iter().filter(|column| map.columns.iter().any(|name| name.as_str() == column.name)) {
         let Some(known) = target.columns.iter().find(|known| known.name.as_str() == column.name) else { continue };
+        if known.type_oid == column.type_oid {
+            continue; // nothing to ask; asking would lock the target for a moment
+        }
         // An error ends the transaction, so each column has its own; the statement is parsed and no more.
         let transaction =
             client.build_transaction().start().await.map_err(|error| PublishError::driver("begin", error))?;

@@ -70,6 +70,8 @@ pub struct TargetColumn {
     pub name: Identifier,
     /// Its type as the server prints it, with length and precision.
     pub type_name: String,
+    /// Its type in the catalog of this database.
+    pub type_oid: u32,
     /// Null is refused, by the column or by its domain.
     pub not_null: bool,
     /// A default fills it where an insert leaves it out.
@@ -419,6 +421,7 @@ fn column_of(row: &Row) -> Result<(TargetColumn, Option<u32>), PublishError> {
     let column = TargetColumn {
         name: identifier(&get::<String>(row, 0)?)?,
         type_name: get(row, 1)?,
+        type_oid: get(row, 9)?,
         not_null: get(row, 3)?,
         has_default: get(row, 4)?,
         source,
