@@ -75,11 +75,9 @@ impl Scratch {
         let messages = client.simple_query(sql).await.with_context(|| sql.to_owned())?;
         Ok(messages
             .iter()
-            .filter_map(|message| match message {
-                SimpleQueryMessage::Row(row) => {
-                    Some((0..row.len()).map(|i| row.get(i).unwrap_or_default()).collect::<Vec<_>>().join("|"))
-                }
-                _ => None,
+            .filter_map(|message| {
+                let SimpleQueryMessage::Row(row) = message else { return None };
+                Some((0..row.len()).map(|i| row.get(i).unwrap_or_default()).collect::<Vec<_>>().join("|"))
             })
             .collect())
     }

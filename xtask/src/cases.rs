@@ -32,7 +32,12 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let (dir, only) = words.split_first().context("cargo xtask cases DIR [NNN…]")?;
     let binary = test::plain_binary()?;
     let cluster = Cluster::start(&server::of_version(major)?)?;
-    let mut folders: Vec<PathBuf> = fs::read_dir(dir).with_context(|| (*dir).clone())?.flatten().map(|entry| entry.path()).filter(|path| path.join("case.md").is_file()).collect();
+    let mut folders: Vec<PathBuf> = fs::read_dir(dir)
+        .with_context(|| (*dir).clone())?
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.join("case.md").is_file())
+        .collect();
     folders.sort();
     let (mut passed, mut failed, mut not_built) = (0, Vec::new(), 0);
     for folder in folders {
@@ -84,7 +89,9 @@ fn one(folder: &Path, number: &str, cluster: &Cluster, binary: &Path) -> Result<
     let facts = facts(folder)?;
     let fact = |name: &str| facts.get(name).map(String::as_str);
     let need = |name: &str| fact(name).with_context(|| format!("case.md has no {name}"));
-    let Ok(grain) = Grain::parse(need("grain")?) else { return Ok(Verdict::NotBuilt(format!("grain {}", need("grain")?))) };
+    let Ok(grain) = Grain::parse(need("grain")?) else {
+        return Ok(Verdict::NotBuilt(format!("grain {}", need("grain")?)));
+    };
     if fact("inject").is_some() {
         return Ok(Verdict::NotBuilt("a fault has to be injected: see the suites under tests/".to_owned()));
     }
@@ -121,17 +128,25 @@ fn one(folder: &Path, number: &str, cluster: &Cluster, binary: &Path) -> Result<
         match step {
             "run" => {
                 for partition in &partitions {
-                    note(project.run(binary, &run_url, partition).output()?, &mut exits, &mut codes);
+                    note(&project.run(binary, &run_url, partition).output()?, &mut exits, &mut codes);
                 }
             }
             "parallel" => {
                 for partition in &partitions {
-                    let started: Vec<_> = (0..2).map(|_| project.run(binary, &run_url, partition).stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn()).collect::<std::io::Result<_>>()?;
+                    let started: Vec<_> = (0..2)
+                        .map(|_| {
+                            project
+                                .run(binary, &run_url, partition)
+                                .stdout(std::process::Stdio::piped())
+                                .stderr(std::process::Stdio::piped())
+                                .spawn()
+                        })
+                        .collect::<std::io::Result<_>>()?;
                     for child in started {
                         let output = child.wait_with_output()?;
                         // the other one had the partition
                         if output.status.code() != Some(7) {
-                            note(output, &mut exits, &mut codes);
+                            note(&output, &mut exits, &mut codes);
                         }
                     }
                 }
@@ -163,7 +178,7 @@ fn one(folder: &Path, number: &str, cluster: &Cluster, binary: &Path) -> Result<
     Ok(verdict)
 }
 
-fn note(output: Output, exits: &mut Vec<i32>, codes: &mut BTreeSet<String>) {
+fn note(output: &Output, exits: &mut Vec<i32>, codes: &mut BTreeSet<String>) {
     exits.push(output.status.code().unwrap_or(-1));
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     codes.extend(text.split("error[").skip(1).filter_map(|rest| rest.split(']').next()).map(ToOwned::to_owned));
@@ -211,12 +226,20 @@ impl Project {
         let keys: Vec<String> = get("key").split(',').map(str::trim).filter(|key| !key.is_empty()).map(quote).collect();
         let key = if keys.is_empty() { String::new() } else { format!("key = [{}]\n", keys.join(", ")) };
         let rows = if get("strategy") == "merge" { "rows = \"complete\"\n" } else { "" };
-        fs::write(project.folder.join("thrice.toml"), format!("[project]\nname = \"case\"\ntime_zone = {}\n[database]\nurl_env = \"DATABASE_URL\"\n", quote(zone.name())))?;
+        fs::write(
+            project.folder.join("thrice.toml"),
+            format!(
+                "[project]\nname = \"case\"\ntime_zone = {}\n[database]\nurl_env = \"DATABASE_URL\"\n",
+                quote(zone.name())
+            ),
+        )?;
         fs::write(
             project.folder.join("pipelines/case.toml"),
             format!(
                 "[interval]\ngrain = \"{grain}\"\nstart = \"{start}\"\n[target]\ntable = {}\nstrategy = {}\ninterval_column = {}\n{key}{rows}allow_empty = true\n[retry]\nattempts = 3\nfirst_delay = \"1s\"\n[timeouts]\nlock = \"1s\"\n",
-                quote(get("target")), quote(get("strategy")), quote(get("time_column"))
+                quote(get("target")),
+                quote(get("strategy")),
+                quote(get("time_column"))
             ),
         )?;
         fs::write(project.folder.join("pipelines/case.sql"), query)?;
@@ -225,7 +248,13 @@ impl Project {
 
     fn thrice(&self, binary: &Path, url: &str, arguments: impl IntoIterator<Item = String>) -> Command {
         let mut command = Command::new(binary);
-        command.arg("-C").arg(&self.folder).args(arguments).env("DATABASE_URL", url).env("NO_COLOR", "1").stdin(std::process::Stdio::null());
+        command
+            .arg("-C")
+            .arg(&self.folder)
+            .args(arguments)
+            .env("DATABASE_URL", url)
+            .env("NO_COLOR", "1")
+            .stdin(std::process::Stdio::null());
         command
     }
 

@@ -45,7 +45,14 @@ impl Cluster {
         give(&folder)?;
         let log = fs::File::create(base()?.join(format!("log-{}.txt", server.major)))?;
         let mut command = Command::new(server.bin.join("postgres"));
-        command.arg("-D").arg(&folder).current_dir("/").stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).process_group(0);
+        command
+            .arg("-D")
+            .arg(&folder)
+            .current_dir("/")
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .process_group(0);
         as_server_user(&mut command)?;
         let child = command.spawn().with_context(|| process::line(&command))?;
         let mut cluster = Self { server: server.clone(), port, folder, child };
@@ -60,11 +67,12 @@ impl Cluster {
 
     fn wait(&mut self) -> Result<()> {
         let begun = Instant::now();
-        while begun.elapsed() < Duration::from_secs(60) {
+        while begun.elapsed() < Duration::from_mins(1) {
             if let Some(status) = self.child.try_wait()? {
                 bail!("the server ended at once: {status}; its log is in {}", base()?.display());
             }
-            let ready = fs::read_to_string(self.folder.join("postmaster.pid")).is_ok_and(|text| text.lines().nth(7).is_some_and(|line| line.trim() == "ready"));
+            let ready = fs::read_to_string(self.folder.join("postmaster.pid"))
+                .is_ok_and(|text| text.lines().nth(7).is_some_and(|line| line.trim() == "ready"));
             if ready {
                 return Ok(());
             }
@@ -108,7 +116,10 @@ fn template(server: &Server) -> Result<PathBuf> {
     fs::create_dir_all(&making)?;
     give(&making)?;
     let mut command = Command::new(server.bin.join("initdb"));
-    command.args(["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "-D"]).arg(&making).current_dir("/");
+    command
+        .args(["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "-D"])
+        .arg(&making)
+        .current_dir("/");
     as_server_user(&mut command)?;
     process::read(&mut command)?;
     if fs::rename(&making, &folder).is_err() {

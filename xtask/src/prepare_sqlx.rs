@@ -15,7 +15,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     // the oldest version: a query that it describes differently would fail there
     let cluster = Cluster::start(&server::of_version(15)?)?;
     let session = Session::open(&cluster.url())?;
-    let mut migrations: Vec<_> = fs::read_dir("crates/ledger/migrations")?.flatten().map(|entry| entry.path()).collect();
+    let mut migrations: Vec<_> =
+        fs::read_dir("crates/ledger/migrations")?.flatten().map(|entry| entry.path()).collect();
     migrations.sort();
     for migration in migrations {
         session.execute(&fs::read_to_string(&migration)?).with_context(|| migration.display().to_string())?;
@@ -25,7 +26,13 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     for entry in fs::read_dir(&folder)?.flatten() {
         fs::remove_file(entry.path())?;
     }
-    call(cargo().args(["check", "-q", "-p", "thrice-ledger", "--target-dir", "target/prepare-sqlx"]).env("DATABASE_URL", cluster.url()).env("SQLX_OFFLINE", "false").env("SQLX_OFFLINE_DIR", &folder))?;
+    call(
+        cargo()
+            .args(["check", "-q", "-p", "thrice-ledger", "--target-dir", "target/prepare-sqlx"])
+            .env("DATABASE_URL", cluster.url())
+            .env("SQLX_OFFLINE", "false")
+            .env("SQLX_OFFLINE_DIR", &folder),
+    )?;
     if check {
         let changed = read(std::process::Command::new("git").args(["status", "--porcelain", "--", ".sqlx"]))?;
         if !changed.trim().is_empty() {

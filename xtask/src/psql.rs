@@ -12,7 +12,8 @@ pub(crate) struct Session {
 impl Session {
     pub(crate) fn open(url: &str) -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-        let (client, connection) = runtime.block_on(tokio_postgres::connect(url, NoTls)).with_context(|| url.to_owned())?;
+        let (client, connection) =
+            runtime.block_on(tokio_postgres::connect(url, NoTls)).with_context(|| url.to_owned())?;
         runtime.spawn(connection);
         Ok(Self { runtime, client })
     }
@@ -28,12 +29,10 @@ impl Session {
         let messages = self.runtime.block_on(self.client.simple_query(sql))?;
         Ok(messages
             .iter()
-            .filter_map(|message| match message {
-                SimpleQueryMessage::Row(row) => {
-                    let cells: Vec<&str> = (0..row.len()).map(|at| row.get(at).unwrap_or_default()).collect();
-                    Some(cells.join("|"))
-                }
-                _ => None,
+            .filter_map(|message| {
+                let SimpleQueryMessage::Row(row) = message else { return None };
+                let cells: Vec<&str> = (0..row.len()).map(|at| row.get(at).unwrap_or_default()).collect();
+                Some(cells.join("|"))
             })
             .collect())
     }

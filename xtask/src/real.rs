@@ -28,7 +28,12 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let binary = test::plain_binary()?;
     let cluster = Cluster::start(&server::of_version(15)?)?;
     let port = cluster.port.to_string();
-    call(Command::new("sh").arg(dir.join("load.sh")).envs([("PGHOST", "127.0.0.1"), ("PGPORT", &port), ("PGUSER", "postgres"), ("PGDATABASE", "postgres")]))?;
+    call(Command::new("sh").arg(dir.join("load.sh")).envs([
+        ("PGHOST", "127.0.0.1"),
+        ("PGPORT", &port),
+        ("PGUSER", "postgres"),
+        ("PGDATABASE", "postgres"),
+    ]))?;
     let project = std::env::temp_dir().join(format!("thrice-real-{}", std::process::id()));
     fs::create_dir_all(project.join("pipelines"))?;
     fs::write(project.join("thrice.toml"), "[project]\nname = \"real\"\n[database]\nurl_env = \"DATABASE_URL\"\n")?;
@@ -71,7 +76,12 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
             let line = |lines: &[String]| lines.iter().find(|line| line.starts_with(name)).cloned().unwrap_or_default();
             let same = line(&got) == line(&expected);
             wrong += usize::from(!same);
-            println!("{}  after {round} run(s)  {}  expected {}", if same { "ok  " } else { "FAIL" }, line(&got), line(&expected));
+            println!(
+                "{}  after {round} run(s)  {}  expected {}",
+                if same { "ok  " } else { "FAIL" },
+                line(&got),
+                line(&expected)
+            );
         }
     }
     fs::remove_dir_all(&project)?;

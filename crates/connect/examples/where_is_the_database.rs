@@ -20,12 +20,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     println!("{settings} (from {origin})");
 
-    match connect_within(
-        &settings.with_application_name("example"),
-        Duration::from_secs(3),
-    )
-    .await
-    {
+    match connect_within(&settings.with_application_name("example"), Duration::from_secs(3)).await {
         Ok(connection) => {
             if let Some(version) = connection.server_version() {
                 println!("PostgreSQL {version} at {}", connection.place());
@@ -33,10 +28,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             if let Some(warning) = connection.version_warning() {
                 println!("warning: {warning}");
             }
-            let row = connection
-                .client
-                .query_one("select current_user::text", &[])
-                .await?;
+            let row = connection.client.query_one("select current_user::text", &[]).await?;
             println!("logged in as {}", row.get::<_, String>(0));
             connection.close(Duration::from_secs(1)).await;
         }

@@ -85,16 +85,12 @@ pub async fn connect(settings: &ConnectionSettings) -> Result<DataConnection, Co
     };
     let (client, mut connection) = connected.map_err(|e| explain::connect_failure(settings, e))?;
 
-    let server_version = connection
-        .parameter("server_version")
-        .and_then(ServerVersion::parse);
+    let server_version = connection.parameter("server_version").and_then(ServerVersion::parse);
     let version_warning = match &server_version {
         Some(version) => version.check(&place)?,
         None => None,
     };
-    if settings.target_session() == TargetSession::ReadWrite
-        && connection.parameter("in_hot_standby") == Some("on")
-    {
+    if settings.target_session() == TargetSession::ReadWrite && connection.parameter("in_hot_standby") == Some("on") {
         return Err(ConnectError::new(
             ConnectErrorKind::Standby,
             format!("{place} is a standby"),
@@ -118,25 +114,14 @@ pub async fn connect(settings: &ConnectionSettings) -> Result<DataConnection, Co
                     };
                 }
                 None => {
-                    break ClosedBecause {
-                        message: "closed by this side".to_owned(),
-                        sqlstate: None,
-                    };
+                    break ClosedBecause { message: "closed by this side".to_owned(), sqlstate: None };
                 }
             }
         };
         tracing::debug!(sqlstate = because.sqlstate, "database connection ended");
         ended.send_replace(Some(because));
     });
-    Ok(DataConnection {
-        client,
-        server_version,
-        version_warning,
-        place,
-        closed,
-        notices,
-        task,
-    })
+    Ok(DataConnection { client, server_version, version_warning, place, closed, notices, task })
 }
 
 /// Connects, and tries again while the server cannot be reached, is full, or is a standby.
@@ -145,10 +130,7 @@ pub async fn connect(settings: &ConnectionSettings) -> Result<DataConnection, Co
 ///
 /// # Errors
 /// As [`connect`]; the error of the last try says how often and how long it was tried.
-pub async fn connect_within(
-    settings: &ConnectionSettings,
-    budget: Duration,
-) -> Result<DataConnection, ConnectError> {
+pub async fn connect_within(settings: &ConnectionSettings, budget: Duration) -> Result<DataConnection, ConnectError> {
     let begun = Instant::now();
     let mut pause = Duration::from_millis(100);
     let mut tries = 0;
@@ -157,11 +139,7 @@ pub async fn connect_within(
         match Box::pin(connect(settings)).await {
             Ok(connection) => return Ok(connection),
             Err(error) if error.is_transient() && begun.elapsed() + pause < budget => {
-                tracing::debug!(
-                    code = error.code(),
-                    tries,
-                    "database not reached, trying again"
-                );
+                tracing::debug!(code = error.code(), tries, "database not reached, trying again");
                 tokio::time::sleep(pause).await;
                 pause = (pause * 2).min(Duration::from_secs(2));
             }
@@ -195,23 +173,13 @@ impl DataConnection {
     /// Waits for the end of the connection and says why it ended.
     pub async fn closed(&self) -> ClosedBecause {
         let mut closed = self.closed.clone();
-        let ended = closed
-            .wait_for(Option::is_some)
-            .await
-            .ok()
-            .and_then(|because| because.clone());
-        ended.unwrap_or_else(|| ClosedBecause {
-            message: "closed by this side".to_owned(),
-            sqlstate: None,
-        })
+        let ended = closed.wait_for(Option::is_some).await.ok().and_then(|because| because.clone());
+        ended.unwrap_or_else(|| ClosedBecause { message: "closed by this side".to_owned(), sqlstate: None })
     }
 
     /// How many notices and warnings the server has sent.
     pub fn notice_count(&self) -> u64 {
-        self.notices
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .seen
+        self.notices.lock().unwrap_or_else(PoisonError::into_inner).seen
     }
 
     /// Takes the notices kept since the last call: the newest hundred, oldest first.
@@ -238,21 +206,16 @@ impl DataConnection {
 }
 
 fn remember(notices: &Mutex<Notices>, notice: &tokio_postgres::error::DbError) {
-    tracing::debug!(
-        severity = notice.severity(),
-        sqlstate = notice.code().code(),
-        "notice from the server"
-    );
+    tracing::debug!(severity = notice.severity(), sqlstate = notice.code().code(), "notice from the server");
     let mut notices = notices.lock().unwrap_or_else(PoisonError::into_inner);
     notices.seen += 1;
     if notices.kept.len() == KEPT_NOTICES {
         notices.kept.pop_front();
     }
     notices.kept.push_back(Notice {
-        severity: notice.parsed_severity().map_or_else(
-            || notice.severity().to_owned(),
-            |severity| severity.to_string(),
-        ),
+        severity: notice
+            .parsed_severity()
+            .map_or_else(|| notice.severity().to_owned(), |severity| severity.to_string()),
         sqlstate: notice.code().code().to_owned(),
         message: notice.message().to_owned(),
     });

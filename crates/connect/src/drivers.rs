@@ -57,11 +57,7 @@ impl ConnectionSettings {
             .application_name(self.application_name())
             .ssl_mode(PgSslMode::Disable)
             .extra_float_digits(None)
-            .options(
-                self.options()
-                    .iter()
-                    .map(|(name, value)| (name.as_str(), value.as_str())),
-            );
+            .options(self.options().iter().map(|(name, value)| (name.as_str(), value.as_str())));
         match self.host() {
             Host::Tcp(name) => options.host(name),
             Host::Socket(dir) => options.socket(dir),

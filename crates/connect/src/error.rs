@@ -102,11 +102,7 @@ impl ConnectError {
     }
 
     /// A text of the settings that cannot be used (TH0402).
-    pub(crate) fn malformed(
-        what: impl Into<String>,
-        why: impl Into<String>,
-        fix: impl Into<String>,
-    ) -> Self {
+    pub(crate) fn malformed(what: impl Into<String>, why: impl Into<String>, fix: impl Into<String>) -> Self {
         Self::new(ConnectErrorKind::Malformed, what, Some(why.into()), fix)
     }
 
@@ -165,9 +161,7 @@ impl ConnectError {
     pub fn is_transient(&self) -> bool {
         matches!(
             self.inner.kind,
-            ConnectErrorKind::Unreachable
-                | ConnectErrorKind::ServerExhausted
-                | ConnectErrorKind::Standby
+            ConnectErrorKind::Unreachable | ConnectErrorKind::ServerExhausted | ConnectErrorKind::Standby
         )
     }
 }

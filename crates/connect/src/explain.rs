@@ -17,10 +17,7 @@ pub(crate) fn words_of(error: &tokio_postgres::Error) -> String {
 }
 
 /// Explains why `settings` did not lead to a session.
-pub(crate) fn connect_failure(
-    settings: &ConnectionSettings,
-    error: tokio_postgres::Error,
-) -> ConnectError {
+pub(crate) fn connect_failure(settings: &ConnectionSettings, error: tokio_postgres::Error) -> ConnectError {
     let sqlstate = error.code().map(|code| code.code().to_owned());
     let explained = match &sqlstate {
         Some(code) => by_sqlstate(settings, code, &error),
@@ -33,21 +30,17 @@ pub(crate) fn connect_failure(
     explained.with_source(error)
 }
 
-fn by_sqlstate(
-    settings: &ConnectionSettings,
-    code: &str,
-    error: &tokio_postgres::Error,
-) -> ConnectError {
+fn by_sqlstate(settings: &ConnectionSettings, code: &str, error: &tokio_postgres::Error) -> ConnectError {
     let place = settings.place();
     let (user, database) = (settings.user(), settings.database());
     let words = words_of(error);
-    let new =
-        |kind, what: String, fix: String| ConnectError::new(kind, what, Some(words.clone()), fix);
+    let new = |kind, what: String, fix: String| ConnectError::new(kind, what, Some(words.clone()), fix);
     match code {
         "28000" if words.contains("no encryption") => new(
             ConnectErrorKind::Authentication,
             format!("{place} does not let user {user} in without TLS"),
-            "TLS is not built yet: ask for a line in pg_hba.conf for this user, or go through a tunnel to a local port".to_owned(),
+            "TLS is not built yet: ask for a line in pg_hba.conf for this user, or go through a tunnel to a local port"
+                .to_owned(),
         ),
         "28000" | "28P01" => new(
             ConnectErrorKind::Authentication,
@@ -66,11 +59,7 @@ fn by_sqlstate(
         "42501" => new(
             ConnectErrorKind::PermissionDenied,
             format!("user {user} may not connect to database {database} at {place}"),
-            format!(
-                "grant connect on database {} to {}",
-                quoted(database),
-                quoted(user)
-            ),
+            format!("grant connect on database {} to {}", quoted(database), quoted(user)),
         ),
         "53300" | "53200" | "53100" | "53000" => new(
             ConnectErrorKind::ServerExhausted,
@@ -99,9 +88,7 @@ fn by_sqlstate(
 fn by_words(settings: &ConnectionSettings, error: &tokio_postgres::Error) -> ConnectError {
     let place = settings.place();
     let words = words_of(error);
-    let cause = error
-        .source()
-        .and_then(|source| source.downcast_ref::<io::Error>());
+    let cause = error.source().and_then(|source| source.downcast_ref::<io::Error>());
     if words == "password missing" {
         return ConnectError::new(
             ConnectErrorKind::Authentication,
@@ -113,10 +100,7 @@ fn by_words(settings: &ConnectionSettings, error: &tokio_postgres::Error) -> Con
     if error.to_string().contains("authentication") {
         return ConnectError::new(
             ConnectErrorKind::Authentication,
-            format!(
-                "{place} and this client could not agree who user {} is",
-                settings.user()
-            ),
+            format!("{place} and this client could not agree who user {} is", settings.user()),
             Some(words),
             "look whether this is the server that you mean, and which method its pg_hba.conf asks for",
         );
@@ -134,12 +118,7 @@ fn by_words(settings: &ConnectionSettings, error: &tokio_postgres::Error) -> Con
         }
         _ => "check the host name, the port and that the server is up",
     };
-    ConnectError::new(
-        ConnectErrorKind::Unreachable,
-        format!("cannot reach PostgreSQL at {place}"),
-        Some(words),
-        fix,
-    )
+    ConnectError::new(ConnectErrorKind::Unreachable, format!("cannot reach PostgreSQL at {place}"), Some(words), fix)
 }
 
 fn quoted(name: &str) -> String {

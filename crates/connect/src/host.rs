@@ -18,8 +18,7 @@ impl Host {
         match self {
             Self::Socket(_) => true,
             Self::Tcp(name) => {
-                name.eq_ignore_ascii_case("localhost")
-                    || name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+                name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
             }
         }
     }
@@ -43,11 +42,7 @@ impl Host {
 
 impl From<&str> for Host {
     fn from(text: &str) -> Self {
-        if text.starts_with('/') {
-            Self::Socket(text.to_owned())
-        } else {
-            Self::Tcp(text.to_owned())
-        }
+        if text.starts_with('/') { Self::Socket(text.to_owned()) } else { Self::Tcp(text.to_owned()) }
     }
 }
 
@@ -69,14 +64,7 @@ mod tests {
 
     #[test]
     fn only_loopback_and_sockets_are_local() {
-        for local in [
-            "/tmp",
-            "localhost",
-            "LOCALHOST",
-            "127.0.0.1",
-            "127.9.9.9",
-            "::1",
-        ] {
+        for local in ["/tmp", "localhost", "LOCALHOST", "127.0.0.1", "127.9.9.9", "::1"] {
             assert!(Host::from(local).is_local(), "{local}");
         }
         for remote in ["db", "10.0.0.1", "localhost.example.org", "::2", "0.0.0.0"] {

@@ -18,10 +18,7 @@ pub(crate) fn mask(text: &str) -> String {
         None => (None, rest),
     };
     let mut out = format!("{scheme}://");
-    match user_info.map(|info| {
-        info.split_once(':')
-            .map_or((info, false), |(user, _)| (user, true))
-    }) {
+    match user_info.map(|info| info.split_once(':').map_or((info, false), |(user, _)| (user, true))) {
         // Without a colon it is a user name, unless it looks like text that an @ ended too early.
         Some((user, false)) if user.contains(['/', '?', '=']) => out.push_str("***@"),
         Some((user, hidden)) => {
@@ -36,9 +33,7 @@ pub(crate) fn mask(text: &str) -> String {
     };
     match before_query.split_once(':') {
         // `postgres://kim:word` with its host forgotten: the word may be the password.
-        Some((host, port))
-            if user_info.is_none() && !host.starts_with('[') && !starts_with_port(port) =>
-        {
+        Some((host, port)) if user_info.is_none() && !host.starts_with('[') && !starts_with_port(port) => {
             out.push_str(host);
             out.push_str(":***");
         }
@@ -50,10 +45,7 @@ pub(crate) fn mask(text: &str) -> String {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             out.push_str(name);
             if !value.is_empty() {
-                let safe = matches!(
-                    name,
-                    "host" | "port" | "user" | "dbname" | "sslmode" | "connect_timeout"
-                );
+                let safe = matches!(name, "host" | "port" | "user" | "dbname" | "sslmode" | "connect_timeout");
                 out.push('=');
                 out.push_str(if safe { value } else { "***" });
             }
@@ -63,9 +55,7 @@ pub(crate) fn mask(text: &str) -> String {
 }
 
 fn starts_with_port(text: &str) -> bool {
-    text.split('/')
-        .next()
-        .is_some_and(|port| port.chars().all(|c| c.is_ascii_digit()))
+    text.split('/').next().is_some_and(|port| port.chars().all(|c| c.is_ascii_digit()))
 }
 
 #[cfg(test)]
@@ -75,16 +65,10 @@ mod tests {
     #[test]
     fn the_harmless_parts_stay_readable() {
         let cases = [
-            (
-                "postgres://kim:pw@db:5432/shop?sslmode=disable",
-                "postgres://kim:***@db:5432/shop?sslmode=disable",
-            ),
+            ("postgres://kim:pw@db:5432/shop?sslmode=disable", "postgres://kim:***@db:5432/shop?sslmode=disable"),
             ("postgres://kim@db/shop", "postgres://kim@db/shop"),
             ("mysql://kim:p:w@db/shop", "mysql://kim:***@db/shop"),
-            (
-                "postgres:///shop?host=/tmp&password=pw",
-                "postgres:///shop?host=/tmp&password=***",
-            ),
+            ("postgres:///shop?host=/tmp&password=pw", "postgres:///shop?host=/tmp&password=***"),
             ("postgres://kim:word", "postgres://kim:***"),
             ("host=db password=pw", "host…"),
         ];

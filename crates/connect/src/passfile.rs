@@ -21,10 +21,7 @@ pub struct Passfile {
 pub fn read_passfile(path: &Path) -> Passfile {
     let left_alone = |why: String| Passfile {
         text: None,
-        warning: Some(format!(
-            "password file {} is not used: {why}",
-            path.display()
-        )),
+        warning: Some(format!("password file {} is not used: {why}", path.display())),
     };
     // Looked at before it is opened: opening a fifo would wait for a writer.
     let metadata = match std::fs::metadata(path) {
@@ -37,8 +34,7 @@ pub fn read_passfile(path: &Path) -> Passfile {
     if !metadata.is_file() {
         return left_alone("it is not a plain file".to_owned());
     }
-    let opened =
-        File::open(path).and_then(|file| Ok((file.metadata()?.permissions().mode(), file)));
+    let opened = File::open(path).and_then(|file| Ok((file.metadata()?.permissions().mode(), file)));
     let (mode, mut file) = match opened {
         Ok(opened) => opened,
         Err(e) => return left_alone(e.to_string()),
@@ -51,10 +47,7 @@ pub fn read_passfile(path: &Path) -> Passfile {
     }
     let mut text = String::new();
     match file.read_to_string(&mut text) {
-        Ok(_) => Passfile {
-            text: Some(Secret::new(text)),
-            warning: None,
-        },
+        Ok(_) => Passfile { text: Some(Secret::new(text)), warning: None },
         Err(e) => left_alone(e.to_string()),
     }
 }
@@ -88,11 +81,6 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let missing = read_passfile(&dir.path().join("none"));
         assert!(missing.text.is_none() && missing.warning.is_none());
-        assert!(
-            read_passfile(dir.path())
-                .warning
-                .unwrap()
-                .contains("plain file")
-        );
+        assert!(read_passfile(dir.path()).warning.unwrap().contains("plain file"));
     }
 }

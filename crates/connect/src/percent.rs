@@ -16,9 +16,7 @@ pub(crate) enum PercentError {
 impl PercentError {
     pub(crate) const fn why(self) -> &'static str {
         match self {
-            Self::Broken => {
-                "a % is not followed by two hexadecimal digits (a % itself is written %25)"
-            }
+            Self::Broken => "a % is not followed by two hexadecimal digits (a % itself is written %25)",
             Self::NotUtf8 => "the decoded text is not UTF-8",
             Self::Nul => "%00 cannot be part of a name or password",
         }

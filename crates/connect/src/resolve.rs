@@ -52,13 +52,7 @@ impl ConnectionSettings {
         let Some((parts, origin)) = decide(sources)? else {
             return Ok(None);
         };
-        let settings = fill(
-            parts,
-            &Given {
-                origin: &origin,
-                sources,
-            },
-        )?;
+        let settings = fill(parts, &Given { origin: &origin, sources })?;
         Ok(Some((settings, origin)))
     }
 }
@@ -71,10 +65,7 @@ fn decide(sources: &Sources) -> Result<Option<(Parts, Origin)>, ConnectError> {
     let named = sources.url_env.as_deref();
     for name in named.into_iter().chain(["DATABASE_URL"]) {
         if let Some(text) = sources.variable(name) {
-            return Ok(Some((
-                url::parse(text, name)?,
-                Origin::Variable(name.to_owned()),
-            )));
+            return Ok(Some((url::parse(text, name)?, Origin::Variable(name.to_owned()))));
         }
         if name != "DATABASE_URL" {
             return Err(ConnectError::new(
@@ -85,9 +76,8 @@ fn decide(sources: &Sources) -> Result<Option<(Parts, Origin)>, ConnectError> {
             ));
         }
     }
-    let named_by_pg = ["PGHOST", "PGDATABASE", "PGSERVICE", "PGHOSTADDR"]
-        .iter()
-        .any(|name| sources.variable(name).is_some());
+    let named_by_pg =
+        ["PGHOST", "PGDATABASE", "PGSERVICE", "PGHOSTADDR"].iter().any(|name| sources.variable(name).is_some());
     Ok(named_by_pg.then(|| (Parts::default(), Origin::PgVariables)))
 }
 
@@ -128,16 +118,13 @@ impl Given<'_> {
     }
 
     fn user(&self, from_url: Option<String>) -> Result<String, ConnectError> {
-        self.pick(from_url, "PGUSER")
-            .map(|(text, _)| text)
-            .or_else(|| self.sources.os_user.clone())
-            .ok_or_else(|| {
-                ConnectError::malformed(
-                    format!("{} names no user", self.origin),
-                    "and the operating system has no name for this one",
-                    "write postgres://user@host/database, or set PGUSER",
-                )
-            })
+        self.pick(from_url, "PGUSER").map(|(text, _)| text).or_else(|| self.sources.os_user.clone()).ok_or_else(|| {
+            ConnectError::malformed(
+                format!("{} names no user", self.origin),
+                "and the operating system has no name for this one",
+                "write postgres://user@host/database, or set PGUSER",
+            )
+        })
     }
 
     /// The variable's settings come first, so that the URL's win where both set one.
@@ -148,11 +135,7 @@ impl Given<'_> {
             (from_url, format!("parameter options of {}", self.origin)),
         ] {
             let read = startup_options::parse(text.unwrap_or_default()).map_err(|why| {
-                ConnectError::malformed(
-                    format!("{from} cannot be used"),
-                    why,
-                    "write -c name=value, one per setting",
-                )
+                ConnectError::malformed(format!("{from} cannot be used"), why, "write -c name=value, one per setting")
             })?;
             for (name, value) in read {
                 options.retain(|(known, _)| !known.eq_ignore_ascii_case(&name));
@@ -166,13 +149,9 @@ impl Given<'_> {
 /// Puts what the URL gave over what `PG*` and the password file give.
 fn fill(parts: Parts, given: &Given<'_>) -> Result<ConnectionSettings, ConnectError> {
     let host = given.host(parts.host)?;
-    let port = given
-        .pick(parts.port, "PGPORT")
-        .map_or(Ok(5432), |(text, from)| parse_port(&text, &from))?;
+    let port = given.pick(parts.port, "PGPORT").map_or(Ok(5432), |(text, from)| parse_port(&text, &from))?;
     let user = given.user(parts.user)?;
-    let database = given
-        .pick(parts.database, "PGDATABASE")
-        .map_or_else(|| user.clone(), |(text, _)| text);
+    let database = given.pick(parts.database, "PGDATABASE").map_or_else(|| user.clone(), |(text, _)| text);
     for (what, text) in [("user", &user), ("database", &database)] {
         if text.contains('\0') || text.len() > 63 {
             return Err(ConnectError::malformed(
@@ -182,30 +161,18 @@ fn fill(parts: Parts, given: &Given<'_>) -> Result<ConnectionSettings, ConnectEr
             ));
         }
     }
-    let asked = given
-        .pick(parts.sslmode, "PGSSLMODE")
-        .map(|(text, from)| parse_ssl_mode(&text, &from))
-        .transpose()?;
+    let asked = given.pick(parts.sslmode, "PGSSLMODE").map(|(text, from)| parse_ssl_mode(&text, &from)).transpose()?;
     let ssl_mode = ssl_mode::settle(asked, &host, port)?;
     let connect_timeout = given
         .pick(parts.connect_timeout, "PGCONNECT_TIMEOUT")
-        .map_or(Ok(Some(DEFAULT_CONNECT_TIMEOUT)), |(text, from)| {
-            parse_timeout(&text, &from)
-        })?;
+        .map_or(Ok(Some(DEFAULT_CONNECT_TIMEOUT)), |(text, from)| parse_timeout(&text, &from))?;
     let target_session = given
         .pick(parts.target_session_attrs, "PGTARGETSESSIONATTRS")
-        .map_or(Ok(TargetSession::default()), |(text, from)| {
-            parse_target_session(&text, &from)
-        })?;
+        .map_or(Ok(TargetSession::default()), |(text, from)| parse_target_session(&text, &from))?;
     let options = given.options(parts.options.as_deref())?;
     let password = parts
         .password
-        .or_else(|| {
-            given
-                .sources
-                .variable("PGPASSWORD")
-                .map(|text| Secret::new(text.to_owned()))
-        })
+        .or_else(|| given.sources.variable("PGPASSWORD").map(|text| Secret::new(text.to_owned())))
         .or_else(|| {
             let text = given.sources.pgpass.as_deref()?;
             pgpass::password_for(text, &host, port, &database, &user)
@@ -225,22 +192,19 @@ fn fill(parts: Parts, given: &Given<'_>) -> Result<ConnectionSettings, ConnectEr
 }
 
 fn parse_port(text: &str, from: &str) -> Result<u16, ConnectError> {
-    text.parse::<u16>()
-        .ok()
-        .filter(|port| *port > 0)
-        .ok_or_else(|| {
-            // A word here can be a password whose host was forgotten; only digits are repeated.
-            let shown = if text.chars().all(|c| c.is_ascii_digit() || c == ',') {
-                format!("the port {text} of {from}")
-            } else {
-                format!("the port of {from}")
-            };
-            ConnectError::malformed(
-                format!("{shown} cannot be used"),
-                "a port is one number from 1 to 65535",
-                "write postgres://user@host:5432/database, or set PGPORT",
-            )
-        })
+    text.parse::<u16>().ok().filter(|port| *port > 0).ok_or_else(|| {
+        // A word here can be a password whose host was forgotten; only digits are repeated.
+        let shown = if text.chars().all(|c| c.is_ascii_digit() || c == ',') {
+            format!("the port {text} of {from}")
+        } else {
+            format!("the port of {from}")
+        };
+        ConnectError::malformed(
+            format!("{shown} cannot be used"),
+            "a port is one number from 1 to 65535",
+            "write postgres://user@host:5432/database, or set PGPORT",
+        )
+    })
 }
 
 fn parse_ssl_mode(text: &str, from: &str) -> Result<SslMode, ConnectError> {
@@ -262,10 +226,7 @@ fn parse_timeout(text: &str, from: &str) -> Result<Option<Duration>, ConnectErro
             "write connect_timeout=10",
         )
     })?;
-    Ok(u64::try_from(seconds)
-        .ok()
-        .filter(|s| *s > 0)
-        .map(Duration::from_secs))
+    Ok(u64::try_from(seconds).ok().filter(|s| *s > 0).map(Duration::from_secs))
 }
 
 fn parse_target_session(text: &str, from: &str) -> Result<TargetSession, ConnectError> {
@@ -288,10 +249,7 @@ mod tests {
 
     fn sources(env: &[(&str, &str)]) -> Sources {
         Sources {
-            env: env
-                .iter()
-                .map(|(n, v)| ((*n).to_owned(), (*v).to_owned()))
-                .collect(),
+            env: env.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect(),
             os_user: Some(OS_USER.to_owned()),
             ..Sources::default()
         }
@@ -323,8 +281,7 @@ mod tests {
         seen.push(resolve(&all).0);
         all.env.remove("DATABASE_URL");
         seen.push(resolve(&all).0);
-        let expected = ["flag", "named", "general", "family"]
-            .map(|d| format!("postgres://kim@localhost:5432/{d}"));
+        let expected = ["flag", "named", "general", "family"].map(|d| format!("postgres://kim@localhost:5432/{d}"));
         assert_eq!(seen, expected);
         all.env.clear();
         assert_eq!(ConnectionSettings::resolve(&all).unwrap(), None);
@@ -354,10 +311,7 @@ mod tests {
             ("PGSSLMODE", "verify-full"),
         ]);
         let (settings, _) = ConnectionSettings::resolve(&given).unwrap().unwrap();
-        assert_eq!(
-            settings.to_string(),
-            "postgres://o%27neil%40x:***@/shop?host=/srv/sock%20et&port=5611"
-        );
+        assert_eq!(settings.to_string(), "postgres://o%27neil%40x:***@/shop?host=/srv/sock%20et&port=5611");
         assert_eq!(settings.password().unwrap().expose(), "pw");
         assert_eq!(settings.application_name(), "thrice");
         assert_eq!(settings.connect_timeout(), None);
@@ -365,36 +319,18 @@ mod tests {
 
     #[test]
     fn empty_variables_are_as_good_as_none() {
-        let given = sources(&[
-            ("DATABASE_URL", ""),
-            ("PGHOST", ""),
-            ("PGDATABASE", "shop"),
-            ("PGPORT", ""),
-        ]);
-        assert_eq!(
-            resolve(&given),
-            (
-                "postgres://kim@localhost:5432/shop".into(),
-                "PG* variables".into()
-            )
-        );
+        let given = sources(&[("DATABASE_URL", ""), ("PGHOST", ""), ("PGDATABASE", "shop"), ("PGPORT", "")]);
+        assert_eq!(resolve(&given), ("postgres://kim@localhost:5432/shop".into(), "PG* variables".into()));
     }
 
     #[test]
     fn url_options_win_over_pgoptions() {
         let given = sources(&[
-            (
-                "DATABASE_URL",
-                "postgres://localhost/d?options=-c%20TimeZone%3DUTC",
-            ),
+            ("DATABASE_URL", "postgres://localhost/d?options=-c%20TimeZone%3DUTC"),
             ("PGOPTIONS", "-c timezone=Asia/Seoul -c work_mem=8MB"),
         ]);
         let (settings, _) = ConnectionSettings::resolve(&given).unwrap().unwrap();
-        let pairs: Vec<_> = settings
-            .options()
-            .iter()
-            .map(|(n, v)| (n.as_str(), v.as_str()))
-            .collect();
+        let pairs: Vec<_> = settings.options().iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
         assert_eq!(pairs, [("work_mem", "8MB"), ("TimeZone", "UTC")]);
     }
 
@@ -409,10 +345,7 @@ mod tests {
         assert_eq!(password(&given).as_deref(), Some("filed"));
         given.env.insert("PGPASSWORD".into(), "variable".into());
         assert_eq!(password(&given).as_deref(), Some("variable"));
-        given.env.insert(
-            "DATABASE_URL".into(),
-            "postgres://kim:url@localhost/d".into(),
-        );
+        given.env.insert("DATABASE_URL".into(), "postgres://kim:url@localhost/d".into());
         assert_eq!(password(&given).as_deref(), Some("url"));
     }
 
@@ -423,16 +356,10 @@ mod tests {
             ("postgres://localhost:70000/d", "70000"),
             ("postgres://localhost:0/d", "port"),
             ("postgres://localhost:54x/d", "port"),
-            (
-                "postgres://localhost/d?connect_timeout=soon",
-                "connect_timeout",
-            ),
+            ("postgres://localhost/d?connect_timeout=soon", "connect_timeout"),
             ("postgres://localhost/d?sslmode=off", "sslmode"),
             ("postgres://localhost/d?options=-d5", "options"),
-            (
-                "postgres://localhost/d?target_session_attrs=standby",
-                "target_session_attrs",
-            ),
+            ("postgres://localhost/d?target_session_attrs=standby", "target_session_attrs"),
             (long.as_str(), "63 bytes"),
         ];
         for (url, expected) in cases {
@@ -440,12 +367,7 @@ mod tests {
             assert_eq!(error.code(), "TH0402", "{url}");
             assert!(error.to_string().contains(expected), "{url}: {error}");
         }
-        for (name, value) in [
-            ("PGHOST", "a,b"),
-            ("PGPORT", "1,2"),
-            ("PGSERVICE", "x"),
-            ("PGHOSTADDR", "10.0.0.1"),
-        ] {
+        for (name, value) in [("PGHOST", "a,b"), ("PGPORT", "1,2"), ("PGSERVICE", "x"), ("PGHOSTADDR", "10.0.0.1")] {
             let error = refusal(&sources(&[("PGDATABASE", "d"), (name, value)]));
             assert_eq!(error.code(), "TH0402");
             assert!(error.to_string().contains(name), "{name}: {error}");
@@ -463,10 +385,7 @@ mod tests {
     fn a_remote_host_is_not_talked_to_in_plain_unless_told() {
         let error = refusal(&sources(&[("DATABASE_URL", "postgres://db.example.org/d")]));
         assert_eq!(error.code(), "TH0406");
-        let told = sources(&[(
-            "DATABASE_URL",
-            "postgres://db.example.org/d?sslmode=disable",
-        )]);
+        let told = sources(&[("DATABASE_URL", "postgres://db.example.org/d?sslmode=disable")]);
         assert_eq!(resolve(&told).0, "postgres://kim@db.example.org:5432/d");
     }
 }

@@ -23,10 +23,7 @@ impl ServerVersion {
     pub fn parse(text: &str) -> Option<Self> {
         let digits: String = text.chars().take_while(char::is_ascii_digit).collect();
         let word = text.split_whitespace().next()?;
-        Some(Self {
-            major: digits.parse().ok()?,
-            text: word.to_owned(),
-        })
+        Some(Self { major: digits.parse().ok()?, text: word.to_owned() })
     }
 
     /// 15 for `15.18`.
@@ -65,11 +62,7 @@ mod tests {
     use super::*;
 
     fn check(text: &str) -> Result<bool, &'static str> {
-        ServerVersion::parse(text)
-            .unwrap()
-            .check("db:5432")
-            .map(|warning| warning.is_some())
-            .map_err(|e| e.code())
+        ServerVersion::parse(text).unwrap().check("db:5432").map(|warning| warning.is_some()).map_err(|e| e.code())
     }
 
     #[test]

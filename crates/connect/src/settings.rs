@@ -39,12 +39,7 @@ pub struct ConnectionSettings {
 impl ConnectionSettings {
     /// Settings made by a program that knows them, without any source: plain, no password, ten
     /// seconds to connect.
-    pub fn new(
-        host: impl Into<Host>,
-        port: u16,
-        user: impl Into<String>,
-        database: impl Into<String>,
-    ) -> Self {
+    pub fn new(host: impl Into<Host>, port: u16, user: impl Into<String>, database: impl Into<String>) -> Self {
         Self {
             host: host.into(),
             port,
@@ -155,8 +150,7 @@ impl ConnectionSettings {
     #[must_use]
     pub fn with_option(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         let name = name.into();
-        self.options
-            .retain(|(known, _)| !known.eq_ignore_ascii_case(&name));
+        self.options.retain(|(known, _)| !known.eq_ignore_ascii_case(&name));
         self.options.push((name, value.into()));
         self
     }
@@ -179,12 +173,7 @@ impl fmt::Display for ConnectionSettings {
         match &self.host {
             Host::Tcp(_) => write!(f, "@{}/{database}", self.place()),
             Host::Socket(dir) => {
-                write!(
-                    f,
-                    "@/{database}?host={}&port={}",
-                    percent::encode(dir, true),
-                    self.port
-                )
+                write!(f, "@/{database}?host={}&port={}", percent::encode(dir, true), self.port)
             }
         }
     }

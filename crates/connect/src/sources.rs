@@ -36,9 +36,7 @@ impl Sources {
         let env: BTreeMap<String, String> = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect();
-        let passfile = passfile_path(&env)
-            .map(|path| read_passfile(&path))
-            .unwrap_or_default();
+        let passfile = passfile_path(&env).map(|path| read_passfile(&path)).unwrap_or_default();
         let port = env.get("PGPORT").map_or("5432", String::as_str).to_owned();
         let sources = Self {
             flag_url,
@@ -53,10 +51,7 @@ impl Sources {
 
     /// A variable that is set and not empty.
     pub(crate) fn variable(&self, name: &str) -> Option<&str> {
-        self.env
-            .get(name)
-            .map(String::as_str)
-            .filter(|value| !value.is_empty())
+        self.env.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 }
 
@@ -75,9 +70,7 @@ impl fmt::Debug for Sources {
 
 fn passfile_path(env: &BTreeMap<String, String>) -> Option<PathBuf> {
     let set = |name: &str| env.get(name).filter(|value| !value.is_empty());
-    set("PGPASSFILE")
-        .map(PathBuf::from)
-        .or_else(|| set("HOME").map(|home| Path::new(home).join(".pgpass")))
+    set("PGPASSFILE").map(PathBuf::from).or_else(|| set("HOME").map(|home| Path::new(home).join(".pgpass")))
 }
 
 /// The name that the user database gives this process's user id, else `USER`.
@@ -114,10 +107,7 @@ mod tests {
             ..Sources::default()
         };
         let shown = format!("{sources:?}");
-        assert!(
-            shown.contains("PGPASSWORD") && !shown.contains("QZXJ"),
-            "{shown}"
-        );
+        assert!(shown.contains("PGPASSWORD") && !shown.contains("QZXJ"), "{shown}");
     }
 
     #[test]

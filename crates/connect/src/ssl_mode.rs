@@ -34,16 +34,9 @@ impl SslMode {
     }
 
     pub(crate) fn parse(text: &str) -> Option<Self> {
-        [
-            Self::Disable,
-            Self::Allow,
-            Self::Prefer,
-            Self::Require,
-            Self::VerifyCa,
-            Self::VerifyFull,
-        ]
-        .into_iter()
-        .find(|mode| mode.as_str() == text)
+        [Self::Disable, Self::Allow, Self::Prefer, Self::Require, Self::VerifyCa, Self::VerifyFull]
+            .into_iter()
+            .find(|mode| mode.as_str() == text)
     }
 }
 
@@ -52,11 +45,7 @@ impl SslMode {
 /// A socket is plain whatever is asked, as in libpq. A loopback host is plain unless TLS is
 /// demanded. Any other host is plain only where the user said so: the default there is
 /// `verify-full`.
-pub(crate) fn settle(
-    asked: Option<SslMode>,
-    host: &Host,
-    port: u16,
-) -> Result<SslMode, ConnectError> {
+pub(crate) fn settle(asked: Option<SslMode>, host: &Host, port: u16) -> Result<SslMode, ConnectError> {
     let mode = match (asked, host) {
         (_, Host::Socket(_)) => return Ok(SslMode::Disable),
         (Some(mode), Host::Tcp(_)) => mode,
@@ -84,22 +73,12 @@ mod tests {
 
     #[test]
     fn plain_where_local_or_said_so() {
-        let settled =
-            |asked, host: &str| settle(asked, &Host::from(host), 5432).map_err(|e| e.code());
+        let settled = |asked, host: &str| settle(asked, &Host::from(host), 5432).map_err(|e| e.code());
         assert_eq!(settled(None, "localhost"), Ok(SslMode::Prefer));
-        assert_eq!(
-            settled(Some(SslMode::VerifyFull), "/tmp"),
-            Ok(SslMode::Disable)
-        );
+        assert_eq!(settled(Some(SslMode::VerifyFull), "/tmp"), Ok(SslMode::Disable));
         assert_eq!(settled(Some(SslMode::Require), "localhost"), Err("TH0406"));
         assert_eq!(settled(None, "db.example.org"), Err("TH0406"));
-        assert_eq!(
-            settled(Some(SslMode::Disable), "db.example.org"),
-            Ok(SslMode::Disable)
-        );
-        assert_eq!(
-            settled(Some(SslMode::Prefer), "db.example.org"),
-            Ok(SslMode::Prefer)
-        );
+        assert_eq!(settled(Some(SslMode::Disable), "db.example.org"), Ok(SslMode::Disable));
+        assert_eq!(settled(Some(SslMode::Prefer), "db.example.org"), Ok(SslMode::Prefer));
     }
 }

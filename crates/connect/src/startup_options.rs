@@ -23,9 +23,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<(String, String)>, String> {
     let mut words = words.into_iter();
     while let Some(word) = words.next() {
         let assignment = if word == "-c" {
-            words
-                .next()
-                .ok_or_else(|| "-c is not followed by name=value".to_owned())?
+            words.next().ok_or_else(|| "-c is not followed by name=value".to_owned())?
         } else if let Some(rest) = word.strip_prefix("--").or_else(|| word.strip_prefix("-c")) {
             rest.to_owned()
         } else {
@@ -35,14 +33,9 @@ pub(crate) fn parse(text: &str) -> Result<Vec<(String, String)>, String> {
             return Err("a setting is not of the form name=value".to_owned());
         };
         let name = name.replace('-', "_");
-        let well_formed = !name.is_empty()
-            && name
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.');
+        let well_formed = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.');
         if !well_formed {
-            return Err(
-                "a setting's name has characters other than letters, digits, _ and .".to_owned(),
-            );
+            return Err("a setting's name has characters other than letters, digits, _ and .".to_owned());
         }
         if REFUSED.contains(&name.to_ascii_lowercase().as_str()) {
             return Err(format!("{name} would weaken what thrice promises"));
@@ -94,28 +87,16 @@ mod tests {
 
     #[test]
     fn reads_the_three_forms_and_escapes() {
-        let pairs =
-            parse(r"-c TimeZone=Asia/Seoul  --work-mem=4MB -capp.note=two\ words\\").unwrap();
-        let expected = [
-            ("TimeZone", "Asia/Seoul"),
-            ("work_mem", "4MB"),
-            ("app.note", r"two words\"),
-        ]
-        .map(|(n, v)| (n.to_owned(), v.to_owned()));
+        let pairs = parse(r"-c TimeZone=Asia/Seoul  --work-mem=4MB -capp.note=two\ words\\").unwrap();
+        let expected = [("TimeZone", "Asia/Seoul"), ("work_mem", "4MB"), ("app.note", r"two words\")]
+            .map(|(n, v)| (n.to_owned(), v.to_owned()));
         assert_eq!(pairs, expected);
         assert_eq!(parse(&render(&pairs)).unwrap(), pairs);
     }
 
     #[test]
     fn refuses_other_switches_and_weakening_settings() {
-        for text in [
-            "-d 5",
-            "-c",
-            "-c novalue",
-            "-c =x",
-            "-c a;b=1",
-            "-c Session_Replication_Role=replica",
-        ] {
+        for text in ["-d 5", "-c", "-c novalue", "-c =x", "-c a;b=1", "-c Session_Replication_Role=replica"] {
             assert!(parse(text).is_err(), "{text}");
         }
         assert_eq!(parse("  ").unwrap(), []);

@@ -52,8 +52,7 @@ pub(crate) struct Parts {
     pub(crate) target_session_attrs: Option<String>,
 }
 
-const FORM: &str =
-    "write postgres://user@host:5432/database, with the password in PGPASSWORD or ~/.pgpass";
+const FORM: &str = "write postgres://user@host:5432/database, with the password in PGPASSWORD or ~/.pgpass";
 
 /// Takes `text` apart. `from` names where the text came from (`--database-url`, `DATABASE_URL`).
 pub(crate) fn parse(text: &str, from: &str) -> Result<Parts, ConnectError> {
@@ -66,10 +65,7 @@ pub(crate) fn parse(text: &str, from: &str) -> Result<Parts, ConnectError> {
     text.read_authority(authority, path, query, &mut parts)?;
     let database = path.strip_prefix('/').unwrap_or(path);
     if database.contains('/') {
-        return Err(text.refuse(
-            "there is a / in the database name",
-            "write it %2F if it belongs to the name",
-        ));
+        return Err(text.refuse("there is a / in the database name", "write it %2F if it belongs to the name"));
     }
     parts.database = text.decode(database, "database")?;
     text.read_query(query, &mut parts)?;
@@ -84,27 +80,19 @@ struct Text<'a> {
 
 impl<'a> Text<'a> {
     fn refuse(&self, why: &str, fix: &str) -> ConnectError {
-        let what = format!(
-            "the URL of {} cannot be used ({})",
-            self.from,
-            mask(self.text)
-        );
+        let what = format!("the URL of {} cannot be used ({})", self.from, mask(self.text));
         ConnectError::malformed(what, why, fix)
     }
 
     /// The decoded part, `None` where it is empty.
     fn decode(&self, part: &str, what: &str) -> Result<Option<String>, ConnectError> {
-        let decoded = percent::decode(part)
-            .map_err(|e| self.refuse(&format!("{what}: {}", e.why()), FORM))?;
+        let decoded = percent::decode(part).map_err(|e| self.refuse(&format!("{what}: {}", e.why()), FORM))?;
         Ok(Some(decoded).filter(|text| !text.is_empty()))
     }
 
     fn behind_scheme(&self) -> Result<&'a str, ConnectError> {
         if self.text.chars().any(char::is_control) {
-            return Err(self.refuse(
-                "it contains a control character (a line break at its end?)",
-                FORM,
-            ));
+            return Err(self.refuse("it contains a control character (a line break at its end?)", FORM));
         }
         let Some((scheme, rest)) = self.text.split_once("://") else {
             return Err(if self.text.contains('=') {
@@ -114,22 +102,14 @@ impl<'a> Text<'a> {
             });
         };
         if scheme != "postgres" && scheme != "postgresql" {
-            return Err(self.refuse(
-                "it does not start with postgres:// or postgresql://; thrice works on PostgreSQL only",
-                FORM,
-            ));
+            return Err(self
+                .refuse("it does not start with postgres:// or postgresql://; thrice works on PostgreSQL only", FORM));
         }
         Ok(rest)
     }
 
     /// `user:password@host:port`
-    fn read_authority(
-        &self,
-        authority: &str,
-        path: &str,
-        query: &str,
-        parts: &mut Parts,
-    ) -> Result<(), ConnectError> {
+    fn read_authority(&self, authority: &str, path: &str, query: &str, parts: &mut Parts) -> Result<(), ConnectError> {
         let first_name = query.split(['=', '&']).next().unwrap_or_default();
         let (user_text, host_text) = match authority.matches('@').count() {
             // A slash or question mark inside a password ends the authority early.
@@ -153,12 +133,8 @@ impl<'a> Text<'a> {
         if host_text.contains(',') {
             return Err(several_hosts(self.from));
         }
-        let (host, port) = split_port(host_text).ok_or_else(|| {
-            self.refuse(
-                "the host is an IPv6 address without closing bracket",
-                "write [::1]:5432",
-            )
-        })?;
+        let (host, port) = split_port(host_text)
+            .ok_or_else(|| self.refuse("the host is an IPv6 address without closing bracket", "write [::1]:5432"))?;
         parts.host = self.decode(host, "host")?;
         parts.port = port.map(str::to_owned).filter(|port| !port.is_empty());
         Ok(())
@@ -170,10 +146,9 @@ impl<'a> Text<'a> {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let name = self.decode(name, "parameter name")?.unwrap_or_default();
             if let Some((_, why)) = REFUSED.iter().find(|(refused, _)| *refused == name) {
-                return Err(self.refuse(
-                    &format!("parameter {name} is not supported: {why}"),
-                    &format!("remove {name}"),
-                ));
+                return Err(
+                    self.refuse(&format!("parameter {name} is not supported: {why}"), &format!("remove {name}"))
+                );
             }
             if !KNOWN.contains(&name.as_str()) {
                 return Err(unknown_parameter(&name, query, self));
@@ -209,9 +184,7 @@ fn unknown_parameter(name: &str, query: &str, text: &Text<'_>) -> ConnectError {
     let printable = !query.contains('@')
         && name.len() <= 40
         && !name.is_empty()
-        && name
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c));
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c));
     let fix = format!("known parameters: {}", KNOWN.join(", "));
     if printable {
         text.refuse(&format!("parameter {name} is not known"), &fix)
@@ -258,9 +231,8 @@ mod tests {
 
     #[test]
     fn every_part_is_read_and_decoded() {
-        let all = parts(
-            "postgresql://k%40im:p%2Fw%3A%3F@db.example.org:6543/sh%20op?sslmode=disable&connect_timeout=3",
-        );
+        let all =
+            parts("postgresql://k%40im:p%2Fw%3A%3F@db.example.org:6543/sh%20op?sslmode=disable&connect_timeout=3");
         assert_eq!(all.user.as_deref(), Some("k@im"));
         assert_eq!(all.password, Some(Secret::new("p/w:?".to_owned())));
         assert_eq!(all.host.as_deref(), Some("db.example.org"));
@@ -274,21 +246,10 @@ mod tests {
 
     #[test]
     fn sockets_and_ipv6() {
-        assert_eq!(
-            parts("postgres:///shop?host=/tmp/pg&port=5611")
-                .host
-                .as_deref(),
-            Some("/tmp/pg")
-        );
-        assert_eq!(
-            parts("postgres://u@%2Ftmp%2Fpg:5611/shop").host.as_deref(),
-            Some("/tmp/pg")
-        );
+        assert_eq!(parts("postgres:///shop?host=/tmp/pg&port=5611").host.as_deref(), Some("/tmp/pg"));
+        assert_eq!(parts("postgres://u@%2Ftmp%2Fpg:5611/shop").host.as_deref(), Some("/tmp/pg"));
         let v6 = parts("postgres://[::1]:5433/shop");
-        assert_eq!(
-            (v6.host.as_deref(), v6.port.as_deref()),
-            (Some("::1"), Some("5433"))
-        );
+        assert_eq!((v6.host.as_deref(), v6.port.as_deref()), (Some("::1"), Some("5433")));
     }
 
     #[test]

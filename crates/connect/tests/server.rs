@@ -1,23 +1,15 @@
 //! Against a real PostgreSQL, named by `THRICE_TEST_DATABASE_URL` (a superuser; TCP or socket).
 //! Without that variable these tests report themselves as ignored by name in their output.
-#![expect(
-    clippy::unwrap_used,
-    reason = "helpers of tests, too, stop at the first surprise"
-)]
+#![expect(clippy::unwrap_used, reason = "helpers of tests, too, stop at the first surprise")]
 
 use std::time::Duration;
 
 use sqlx::Connection as _;
-use thrice_connect::{
-    ConnectError, ConnectionSettings, DataConnection, Sources, connect, connect_within,
-};
+use thrice_connect::{ConnectError, ConnectionSettings, DataConnection, Sources, connect, connect_within};
 
 fn settings() -> Option<ConnectionSettings> {
     let url = std::env::var("THRICE_TEST_DATABASE_URL").ok()?;
-    let sources = Sources {
-        flag_url: Some(url),
-        ..Sources::of_process(None, None).0
-    };
+    let sources = Sources { flag_url: Some(url), ..Sources::of_process(None, None).0 };
     Some(ConnectionSettings::resolve(&sources).unwrap().unwrap().0)
 }
 
@@ -51,15 +43,10 @@ async fn both_drivers_reach_the_same_session_settings() {
                current_setting('search_path'), current_setting('work_mem'))";
     let ours = connect(&settings).await.unwrap();
     let by_tokio_postgres = text(&ours, sql).await;
-    let mut other = sqlx::PgConnection::connect_with(&settings.sqlx())
-        .await
-        .unwrap();
+    let mut other = sqlx::PgConnection::connect_with(&settings.sqlx()).await.unwrap();
     let by_sqlx: String = sqlx::query_scalar(sql).fetch_one(&mut other).await.unwrap();
     assert_eq!(by_tokio_postgres, by_sqlx);
-    assert!(
-        by_sqlx.ends_with(r#"|thrice-connect-test|"odd schema", pg_catalog|3MB"#),
-        "{by_sqlx}"
-    );
+    assert!(by_sqlx.ends_with(r#"|thrice-connect-test|"odd schema", pg_catalog|3MB"#), "{by_sqlx}");
     assert!(ours.server_version().unwrap().major() >= 15);
 }
 
@@ -69,20 +56,9 @@ async fn a_connection_terminated_while_idle_says_so_with_its_sqlstate() {
     let victim = connect(&settings).await.unwrap();
     let killer = connect(&settings).await.unwrap();
     assert_eq!(victim.closed_because(), None);
-    let pid: i32 = victim
-        .client
-        .query_one("select pg_backend_pid()", &[])
-        .await
-        .unwrap()
-        .get(0);
-    killer
-        .client
-        .execute("select pg_terminate_backend($1)", &[&pid])
-        .await
-        .unwrap();
-    let because = tokio::time::timeout(Duration::from_secs(5), victim.closed())
-        .await
-        .unwrap();
+    let pid: i32 = victim.client.query_one("select pg_backend_pid()", &[]).await.unwrap().get(0);
+    killer.client.execute("select pg_terminate_backend($1)", &[&pid]).await.unwrap();
+    let because = tokio::time::timeout(Duration::from_secs(5), victim.closed()).await.unwrap();
     assert_eq!(because.sqlstate.as_deref(), Some("57P01"));
     // The call itself has no SQLSTATE: the reason is known only from the connection.
     let error = victim.client.query_one("select 1", &[]).await.unwrap_err();
@@ -103,11 +79,7 @@ async fn notices_are_counted_and_the_newest_hundred_kept() {
     assert_eq!(kept.len(), 100);
     let newest = kept.last().unwrap();
     assert_eq!(
-        (
-            newest.severity.as_str(),
-            newest.sqlstate.as_str(),
-            newest.message.as_str()
-        ),
+        (newest.severity.as_str(), newest.sqlstate.as_str(), newest.message.as_str()),
         ("WARNING", "01000", "nr 120")
     );
     assert!(connection.take_notices().is_empty());
@@ -126,24 +98,15 @@ async fn refusals_carry_code_and_no_password() {
         .unwrap();
 
     let missing = refusal(&settings.clone().with_database("no such db")).await;
-    assert_eq!(
-        (missing.code(), missing.sqlstate()),
-        ("TH0405", Some("3D000"))
-    );
+    assert_eq!((missing.code(), missing.sqlstate()), ("TH0405", Some("3D000")));
     assert!(missing.to_string().contains("no such db"));
 
     let option = refusal(&settings.clone().with_option("work_mem", "plenty")).await;
-    assert_eq!(
-        (option.code(), option.sqlstate()),
-        ("TH0402", Some("22023"))
-    );
+    assert_eq!((option.code(), option.sqlstate()), ("TH0402", Some("22023")));
 
     // Over TCP a password is asked for, whatever the socket trusts.
     let port = settings.port();
-    let tcp = settings
-        .clone()
-        .with_host("127.0.0.1", port)
-        .with_user("connect_test");
+    let tcp = settings.clone().with_host("127.0.0.1", port).with_user("connect_test");
     let wrong = refusal(&tcp.clone().with_password("QZXJ")).await;
     assert_eq!((wrong.code(), wrong.sqlstate()), ("TH0404", Some("28P01")));
     assert!(!format!("{wrong} {wrong:?} {}", wrong.fix()).contains("QZXJ"));
@@ -161,28 +124,15 @@ async fn an_unreachable_server_is_tried_within_the_budget() {
     let port = listener.local_addr().unwrap().port();
     drop(listener);
     let closed = ConnectionSettings::new("127.0.0.1", port, "u", "d");
-    let error = connect_within(&closed, Duration::from_millis(700))
-        .await
-        .unwrap_err();
+    let error = connect_within(&closed, Duration::from_millis(700)).await.unwrap_err();
     let (tries, waited) = error.tries();
     assert_eq!(error.code(), "TH0403");
-    assert!(
-        tries >= 2 && waited < Duration::from_secs(2),
-        "{tries} in {waited:?}"
-    );
-    assert!(
-        error
-            .to_string()
-            .contains(&format!("127.0.0.1:{port}, tried {tries} times")),
-        "{error}"
-    );
+    assert!(tries >= 2 && waited < Duration::from_secs(2), "{tries} in {waited:?}");
+    assert!(error.to_string().contains(&format!("127.0.0.1:{port}, tried {tries} times")), "{error}");
 
     let no_socket = refusal(&ConnectionSettings::new("/nowhere", 1, "u", "d")).await;
     assert_eq!(no_socket.code(), "TH0403");
-    assert!(
-        no_socket.to_string().contains("/nowhere/.s.PGSQL.1"),
-        "{no_socket}"
-    );
+    assert!(no_socket.to_string().contains("/nowhere/.s.PGSQL.1"), "{no_socket}");
 }
 
 #[tokio::test]
@@ -190,8 +140,8 @@ async fn a_server_that_never_answers_is_given_up() {
     // Accepts (the backlog does) and says nothing.
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
-    let silent = ConnectionSettings::new("127.0.0.1", port, "u", "d")
-        .with_connect_timeout(Some(Duration::from_millis(300)));
+    let silent =
+        ConnectionSettings::new("127.0.0.1", port, "u", "d").with_connect_timeout(Some(Duration::from_millis(300)));
     let error = refusal(&silent).await;
     assert_eq!(error.code(), "TH0403");
     assert!(error.to_string().contains("0.3 s"), "{error}");
@@ -216,17 +166,10 @@ async fn abandoning_leaves_no_time_for_a_farewell_and_closing_gives_it() {
     let watcher = connect(&settings).await.unwrap();
     let sessions = async |name: &str| -> i64 {
         let sql = "select count(*) from pg_stat_activity where application_name = $1";
-        watcher
-            .client
-            .query_one(sql, &[&name])
-            .await
-            .unwrap()
-            .get(0)
+        watcher.client.query_one(sql, &[&name]).await.unwrap().get(0)
     };
     for (name, graceful) in [("connect-closed", true), ("connect-abandoned", false)] {
-        let connection = connect(&settings.clone().with_application_name(name))
-            .await
-            .unwrap();
+        let connection = connect(&settings.clone().with_application_name(name)).await.unwrap();
         assert_eq!(sessions(name).await, 1);
         if graceful {
             connection.close(Duration::from_secs(1)).await;
@@ -235,10 +178,7 @@ async fn abandoning_leaves_no_time_for_a_farewell_and_closing_gives_it() {
         }
         let begun = std::time::Instant::now();
         while sessions(name).await > 0 {
-            assert!(
-                begun.elapsed() < Duration::from_secs(5),
-                "{name} is still there"
-            );
+            assert!(begun.elapsed() < Duration::from_secs(5), "{name} is still there");
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }

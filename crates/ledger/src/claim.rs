@@ -126,13 +126,22 @@ impl Ledger {
     pub async fn give_back(&self, claim: &Claim) -> Result<bool, LedgerError> {
         let retry = claim.retry_before.map(moment);
         let done =
-            sqlx::query_file!("sql/give_back.sql", claim.partition_id, claim.token, claim.attempts_before, retry as _).execute(&self.pool).await?;
+            sqlx::query_file!("sql/give_back.sql", claim.partition_id, claim.token, claim.attempts_before, retry as _)
+                .execute(&self.pool)
+                .await?;
         Ok(done.rows_affected() == 1)
     }
 
     /// Why a partition was not to be had. `None`: it has never been claimed.
-    pub async fn holder_of(&self, pipeline_id: i32, interval_epoch: i32, interval_start: Timestamp) -> Result<Option<Holder>, LedgerError> {
+    pub async fn holder_of(
+        &self,
+        pipeline_id: i32,
+        interval_epoch: i32,
+        interval_start: Timestamp,
+    ) -> Result<Option<Holder>, LedgerError> {
         let start = moment(interval_start);
-        Ok(sqlx::query_file_as!(Holder, "sql/claim_state.sql", pipeline_id, interval_epoch, start as _).fetch_optional(&self.pool).await?)
+        Ok(sqlx::query_file_as!(Holder, "sql/claim_state.sql", pipeline_id, interval_epoch, start as _)
+            .fetch_optional(&self.pool)
+            .await?)
     }
 }

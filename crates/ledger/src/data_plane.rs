@@ -16,8 +16,13 @@ pub const RECEIPT_OF: &str = include_str!("../sql/receipt_of.sql");
 
 /// The transaction-local settings in which the statements of a publish leave their counts for [`PUBLISH_TAIL`].
 /// They are to be emptied when the transaction begins.
-pub const COUNT_SETTINGS: [&str; 5] =
-    ["thrice.rows_deleted", "thrice.rows_inserted", "thrice.rows_updated", "thrice.target_rows", "thrice.target_checksum"];
+pub const COUNT_SETTINGS: [&str; 5] = [
+    "thrice.rows_deleted",
+    "thrice.rows_inserted",
+    "thrice.rows_updated",
+    "thrice.target_rows",
+    "thrice.target_checksum",
+];
 
 /// A statement with the types that its parameters and columns have on every driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +61,21 @@ pub const STATEMENTS: [Signature; 4] = [
         name: "publish_tail",
         text: PUBLISH_TAIL,
         params: &[
-            "int8", "int8", "int8", "uuid", "text", "int8", "int8", "int8", "int8", "text", "int8", "text", "timestamptz", "jsonb", "jsonb",
+            "int8",
+            "int8",
+            "int8",
+            "uuid",
+            "text",
+            "int8",
+            "int8",
+            "int8",
+            "int8",
+            "text",
+            "int8",
+            "text",
+            "timestamptz",
+            "jsonb",
+            "jsonb",
             "bool",
         ],
         columns: &[

@@ -135,13 +135,17 @@ impl std::error::Error for LedgerError {
 
 impl From<sqlx::Error> for LedgerError {
     fn from(error: sqlx::Error) -> Self {
-        let state = error.as_database_error().and_then(|e| e.code()).map(|code| code.into_owned());
+        let state =
+            error.as_database_error().and_then(sqlx::error::DatabaseError::code).map(std::borrow::Cow::into_owned);
         let (kind, what) = match (&state, &error) {
             (Some(state), _) => of_sqlstate(state),
-            (None, sqlx::Error::Io(_) | sqlx::Error::Protocol(_) | sqlx::Error::PoolClosed | sqlx::Error::WorkerCrashed) => {
-                (ErrorKind::ConnectionLost, "the connection to the ledger was lost")
+            (
+                None,
+                sqlx::Error::Io(_) | sqlx::Error::Protocol(_) | sqlx::Error::PoolClosed | sqlx::Error::WorkerCrashed,
+            ) => (ErrorKind::ConnectionLost, "the connection to the ledger was lost"),
+            (None, sqlx::Error::PoolTimedOut | sqlx::Error::Tls(_)) => {
+                (ErrorKind::Unreachable, "no connection to the ledger could be made")
             }
-            (None, sqlx::Error::PoolTimedOut | sqlx::Error::Tls(_)) => (ErrorKind::Unreachable, "no connection to the ledger could be made"),
             (None, sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_) | sqlx::Error::RowNotFound) => {
                 (ErrorKind::Unreadable, "the ledger answered in a way that this version cannot read")
             }
@@ -157,13 +161,19 @@ fn of_sqlstate(state: &str) -> (ErrorKind, &'static str) {
         "TH002" => (ErrorKind::Fenced, "the partition has been given to another worker since"),
         "TH003" => (ErrorKind::Closed, "the partition is closed"),
         "TH010" => (ErrorKind::WrongState, "the run is not in a state that allows this step"),
-        "TH011" | "TH012" | "TH013" => (ErrorKind::Counts, "rows written, rows read back and rows staged are not the same"),
+        "TH011" | "TH012" | "TH013" => {
+            (ErrorKind::Counts, "rows written, rows read back and rows staged are not the same")
+        }
         "28000" | "28P01" => (ErrorKind::Authentication, "the server does not let this user in"),
         "3D000" => (ErrorKind::NoDatabase, "the database does not exist"),
-        "3F000" | "42P01" | "42703" | "42883" => (ErrorKind::Behind, "the ledger is missing or older than this program"),
+        "3F000" | "42P01" | "42703" | "42883" => {
+            (ErrorKind::Behind, "the ledger is missing or older than this program")
+        }
         "25006" => (ErrorKind::ReadOnly, "the server that answers cannot be written to"),
         "42501" => (ErrorKind::Permission, "a privilege on the ledger is missing"),
-        "57P01" | "57P02" | "57P03" | "57P05" => (ErrorKind::ConnectionLost, "the server ended the connection to the ledger"),
+        "57P01" | "57P02" | "57P03" | "57P05" => {
+            (ErrorKind::ConnectionLost, "the server ended the connection to the ledger")
+        }
         _ if state.starts_with("08") => (ErrorKind::ConnectionLost, "the connection to the ledger was lost"),
         _ => (ErrorKind::Statement, "the ledger refused a statement"),
     }
@@ -185,7 +195,11 @@ fn code_of(kind: &ErrorKind) -> Option<ErrorCode> {
         ErrorKind::IntervalsChanged { .. } => ErrorCode::EpochChanged,
         ErrorKind::TargetTaken { .. } => ErrorCode::TargetShared,
         ErrorKind::UnknownLane => ErrorCode::UnknownLane,
-        ErrorKind::UnknownRun | ErrorKind::WrongState | ErrorKind::ConnectionLost | ErrorKind::Statement | ErrorKind::Unreadable => {
+        ErrorKind::UnknownRun
+        | ErrorKind::WrongState
+        | ErrorKind::ConnectionLost
+        | ErrorKind::Statement
+        | ErrorKind::Unreadable => {
             return None;
         }
     })

@@ -109,7 +109,12 @@ pub struct StagingLeft {
 
 impl Ledger {
     /// The newest `most` runs, of one pipeline or of all, from `since` on.
-    pub async fn runs(&self, pipeline: Option<&str>, since: Option<Timestamp>, most: i64) -> Result<Vec<RunRow>, LedgerError> {
+    pub async fn runs(
+        &self,
+        pipeline: Option<&str>,
+        since: Option<Timestamp>,
+        most: i64,
+    ) -> Result<Vec<RunRow>, LedgerError> {
         let since = since.map(moment);
         Ok(sqlx::query_file_as!(RunRow, "sql/runs.sql", pipeline, since as _, most).fetch_all(&self.pool).await?)
     }
@@ -131,8 +136,10 @@ impl Ledger {
         interval_epoch: i32,
         interval_start: Timestamp,
     ) -> Result<Option<PartitionDetail>, LedgerError> {
-        let just_after = Timestamp::from_microsecond(interval_start.as_microsecond() + ONE_MICROSECOND).map_err(LedgerError::unreadable)?;
-        let Some(partition) = self.partitions(pipeline_id, interval_epoch, interval_start, just_after).await?.pop() else {
+        let just_after = Timestamp::from_microsecond(interval_start.as_microsecond() + ONE_MICROSECOND)
+            .map_err(LedgerError::unreadable)?;
+        let Some(partition) = self.partitions(pipeline_id, interval_epoch, interval_start, just_after).await?.pop()
+        else {
             return Ok(None);
         };
         let runs = self.runs_of(partition.partition_id).await?;

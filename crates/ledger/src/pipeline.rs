@@ -147,7 +147,9 @@ impl Ledger {
 
     /// The text that ran under a code hash of a pipeline.
     pub async fn code_version(&self, pipeline_id: i32, code_hash: &[u8]) -> Result<Option<CodeVersion>, LedgerError> {
-        Ok(sqlx::query_file_as!(CodeVersion, "sql/code_version.sql", pipeline_id, code_hash).fetch_optional(&self.pool).await?)
+        Ok(sqlx::query_file_as!(CodeVersion, "sql/code_version.sql", pipeline_id, code_hash)
+            .fetch_optional(&self.pool)
+            .await?)
     }
 
     async fn write_pipeline(&self, record: &PipelineRecord<'_>) -> Result<PipelineRow, LedgerError> {
@@ -165,7 +167,9 @@ impl Ledger {
         )
         .fetch_optional(&mut *transaction)
         .await?;
-        let had = sqlx::query_file_as!(LockedPipeline, "sql/lock_pipeline.sql", record.name).fetch_one(&mut *transaction).await?;
+        let had = sqlx::query_file_as!(LockedPipeline, "sql/lock_pipeline.sql", record.name)
+            .fetch_one(&mut *transaction)
+            .await?;
         let new_cut = had.grain != record.grain || had.time_zone != record.time_zone;
         if new_cut && had.has_receipts {
             let what = format!(
@@ -226,10 +230,12 @@ impl Ledger {
     async fn explain(&self, record: &PipelineRecord<'_>, error: LedgerError) -> LedgerError {
         match error.violated() {
             Some("pipelines_target_key") => {
-                let owner = sqlx::query_file!("sql/pipeline_of_target.sql", record.target).fetch_optional(&self.pool).await;
+                let owner =
+                    sqlx::query_file!("sql/pipeline_of_target.sql", record.target).fetch_optional(&self.pool).await;
                 match owner {
                     Ok(Some(owner)) => {
-                        let what = format!("{} is the target of pipeline {} already", record.target, owner.pipeline_name);
+                        let what =
+                            format!("{} is the target of pipeline {} already", record.target, owner.pipeline_name);
                         LedgerError::new(ErrorKind::TargetTaken { by: owner.pipeline_name }, what)
                     }
                     _ => error,

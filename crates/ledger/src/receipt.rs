@@ -81,6 +81,18 @@ struct StoredReceipt {
     published_at: Moment,
 }
 
+/// What the tail answers; the receipt is read back after the COMMIT, so only its shape matters here.
+#[expect(dead_code, reason = "read for its types")]
+struct TailRow {
+    ok: Option<bool>,
+    version: Option<i64>,
+    published_at: Option<Moment>,
+    row_count: Option<i64>,
+    checksum: Option<String>,
+    data_attempt_id: Option<i64>,
+    previous_data_attempt_id: Option<i64>,
+}
+
 impl Ledger {
     /// The receipt of a run. `None` proves something only after a claim of its partition, or a barrier: see [`crate::resolve`].
     pub async fn receipt(&self, attempt_id: i64) -> Result<Option<Receipt>, LedgerError> {
@@ -102,26 +114,28 @@ impl Ledger {
         if locked.is_none() {
             return Err(LedgerError::new(ErrorKind::Fenced, "there is no such partition in this database"));
         }
-        // Not by the macro: its columns are read on the data plane's driver, under their plain names.
-        sqlx::query(crate::data_plane::PUBLISH_TAIL)
-            .bind(tail.partition_id)
-            .bind(tail.attempt_id)
-            .bind(tail.token)
-            .bind(tail.worker)
-            .bind(tail.kind.as_str())
-            .bind(tail.rows_deleted)
-            .bind(tail.rows_inserted)
-            .bind(tail.rows_updated)
-            .bind(tail.target_rows)
-            .bind(tail.target_checksum)
-            .bind(tail.points_to)
-            .bind(tail.history_relation)
-            .bind(tail.history_expires_at.map(moment))
-            .bind(tail.input_manifest)
-            .bind(tail.comparison)
-            .bind(tail.close)
-            .fetch_one(&mut *transaction)
-            .await?;
+        sqlx::query_file_as_unchecked!(
+            TailRow,
+            "sql/publish_tail.sql",
+            tail.partition_id,
+            tail.attempt_id,
+            tail.token,
+            tail.worker,
+            tail.kind.as_str(),
+            tail.rows_deleted,
+            tail.rows_inserted,
+            tail.rows_updated,
+            tail.target_rows,
+            tail.target_checksum,
+            tail.points_to,
+            tail.history_relation,
+            tail.history_expires_at.map(moment),
+            tail.input_manifest,
+            tail.comparison,
+            tail.close
+        )
+        .fetch_one(&mut *transaction)
+        .await?;
         transaction.commit().await?;
         let receipt = self.receipt(tail.attempt_id).await?;
         // A COMMIT that the server turned into a ROLLBACK looks like one that worked.
@@ -130,8 +144,13 @@ impl Ledger {
 }
 
 /// Reads a receipt on a given connection.
-pub(crate) async fn receipt_on(connection: &mut sqlx::PgConnection, attempt_id: i64) -> Result<Option<Receipt>, LedgerError> {
-    let stored = sqlx::query_file_as_unchecked!(StoredReceipt, "sql/receipt_of.sql", attempt_id).fetch_optional(connection).await?;
+pub(crate) async fn receipt_on(
+    connection: &mut sqlx::PgConnection,
+    attempt_id: i64,
+) -> Result<Option<Receipt>, LedgerError> {
+    let stored = sqlx::query_file_as_unchecked!(StoredReceipt, "sql/receipt_of.sql", attempt_id)
+        .fetch_optional(connection)
+        .await?;
     stored
         .map(|stored| {
             Ok(Receipt {

@@ -22,6 +22,8 @@ use crate::stored_time::MaybeMoment;
 const BARRIER_WAIT: Duration = Duration::from_secs(5);
 /// A session that sits idle in its transaction for so long has not received its COMMIT; it is ended.
 const IDLE_BEFORE_END: Duration = Duration::from_secs(1);
+/// How far an answer may come behind the caller's limit.
+const GRACE: Duration = Duration::from_secs(1);
 /// The first and the longest pause between two attempts.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
 /// The server's code for a lock that was not granted in time.
@@ -98,9 +100,14 @@ impl fmt::Display for StillOpen {
         match self {
             Self::Unreachable => f.write_str("the server cannot be reached"),
             Self::Standby => f.write_str("the server that answers is a standby"),
-            Self::WaitsForStandby { pid } => write!(f, "session {pid} has committed and waits for a synchronous standby"),
+            Self::WaitsForStandby { pid } => {
+                write!(f, "session {pid} has committed and waits for a synchronous standby")
+            }
             Self::IdleInTransaction { pid } => {
-                write!(f, "session {pid} is idle inside the publish; its own time limit ends it, or pg_terminate_backend({pid})")
+                write!(
+                    f,
+                    "session {pid} is idle inside the publish; its own time limit ends it, or pg_terminate_backend({pid})"
+                )
             }
             Self::Working { pid, wait_event, blocked_by } => {
                 write!(f, "session {pid} is still at it")?;
@@ -127,21 +134,32 @@ impl fmt::Display for StillOpen {
 /// # Errors
 /// [`ErrorKind::OtherCluster`] and [`ErrorKind::UnknownRun`]: this is not the database that the run wrote to; stop and look.
 /// Errors of statements that waiting does not heal.
-pub async fn resolve(settings: &ConnectionSettings, run: &UnknownRun, wait: Duration) -> Result<Resolution, LedgerError> {
+pub async fn resolve(
+    settings: &ConnectionSettings,
+    run: &UnknownRun,
+    wait: Duration,
+) -> Result<Resolution, LedgerError> {
     let deadline = Instant::now() + wait;
     let mut pause = PAUSES.0;
     loop {
-        let why = match try_once(settings, run, deadline).await {
-            Ok(Answer::Known(resolution)) => {
-                tracing::info!(event = "resolved", partition_id = run.partition_id, attempt_no = run.attempt_no, token = run.token,
-                    outcome = if matches!(resolution, Resolution::Published(_)) { "published" } else { "not published" });
+        // A server that swallows our packets must not hold us longer than one that answers.
+        let why = match tokio::time::timeout_at(deadline + GRACE, try_once(settings, run, deadline)).await {
+            Ok(Ok(Answer::Known(resolution))) => {
+                tracing::info!(
+                    event = "resolved",
+                    partition_id = run.partition_id,
+                    attempt_no = run.attempt_no,
+                    token = run.token,
+                    outcome = if matches!(resolution, Resolution::Published(_)) { "published" } else { "not published" }
+                );
                 return Ok(resolution);
             }
-            Ok(Answer::Wait(why)) => why,
-            Ok(Answer::AskAgain) => StillOpen::Unreachable,
-            Err(error) if *error.kind() == ErrorKind::ReadOnly => StillOpen::Standby,
-            Err(error) if error.is_connection_lost() => StillOpen::Unreachable,
-            Err(error) => return Err(error),
+            Ok(Ok(Answer::Ended)) => continue, // its locks go with it: the next look is the last
+            Ok(Ok(Answer::Wait(why))) => why,
+            Ok(Err(error)) if *error.kind() == ErrorKind::ReadOnly => StillOpen::Standby,
+            Ok(Err(error)) if error.is_connection_lost() => StillOpen::Unreachable,
+            Ok(Err(error)) => return Err(error),
+            Err(_elapsed) => StillOpen::Unreachable,
         };
         if Instant::now() + pause > deadline {
             return Ok(Resolution::Open { why });
@@ -154,22 +172,28 @@ pub async fn resolve(settings: &ConnectionSettings, run: &UnknownRun, wait: Dura
 enum Answer {
     Known(Resolution),
     Wait(StillOpen),
-    /// The obstacle was removed just now.
-    AskAgain,
+    /// The session that held the partition was ended just now.
+    Ended,
 }
 
 async fn try_once(settings: &ConnectionSettings, run: &UnknownRun, deadline: Instant) -> Result<Answer, LedgerError> {
     let mut connection = connect(settings).await?;
     let server = sqlx::query_file!("sql/same_cluster.sql").fetch_one(&mut connection).await?;
     if !server.same {
-        return Err(LedgerError::new(ErrorKind::OtherCluster, "the server that answers is not the one that wrote this ledger"));
+        return Err(LedgerError::new(
+            ErrorKind::OtherCluster,
+            "the server that answers is not the one that wrote this ledger",
+        ));
     }
     if !server.writable {
         return Ok(Answer::Wait(StillOpen::Standby));
     }
-    let known = sqlx::query_file!("sql/run_known.sql", run.attempt_id, run.partition_id, run.token).fetch_one(&mut connection).await?;
+    let known = sqlx::query_file!("sql/run_known.sql", run.attempt_id, run.partition_id, run.token)
+        .fetch_one(&mut connection)
+        .await?;
     if !known.known {
-        let what = format!("run {} of partition {} was never started in this database", run.attempt_id, run.partition_id);
+        let what =
+            format!("run {} of partition {} was never started in this database", run.attempt_id, run.partition_id);
         return Err(LedgerError::new(ErrorKind::UnknownRun, what));
     }
     let patience = deadline.saturating_duration_since(Instant::now()).clamp(Duration::from_millis(100), BARRIER_WAIT);
@@ -183,7 +207,11 @@ async fn try_once(settings: &ConnectionSettings, run: &UnknownRun, deadline: Ins
     }
 }
 
-async fn raise_fence_and_look(connection: &mut PgConnection, run: &UnknownRun, patience: Duration) -> Result<Resolution, LedgerError> {
+async fn raise_fence_and_look(
+    connection: &mut PgConnection,
+    run: &UnknownRun,
+    patience: Duration,
+) -> Result<Resolution, LedgerError> {
     let mut transaction = connection.begin().await?;
     transaction.execute("set transaction isolation level read committed, read write").await?;
     sqlx::query("select set_config('lock_timeout', $1, true)")
@@ -200,10 +228,12 @@ async fn raise_fence_and_look(connection: &mut PgConnection, run: &UnknownRun, p
 
 async fn look_at_holder(connection: &mut PgConnection, run: &UnknownRun) -> Result<Answer, LedgerError> {
     let name = application_name(run.partition_id, run.attempt_no);
-    let holder = sqlx::query_file!("sql/holder.sql", name, run.backend_pid, run.xid).fetch_optional(&mut *connection).await?;
+    let holder =
+        sqlx::query_file!("sql/holder.sql", name, run.backend_pid, run.xid).fetch_optional(&mut *connection).await?;
     let Some(holder) = holder else {
         let other = sqlx::query_file!("sql/row_waits.sql", run.partition_id).fetch_optional(connection).await?;
-        let (pid, application_name) = other.map_or((None, None), |other| (Some(other.pid), Some(other.application_name)));
+        let (pid, application_name) =
+            other.map_or((None, None), |other| (Some(other.pid), Some(other.application_name)));
         return Ok(Answer::Wait(StillOpen::HeldByAnother { pid, application_name }));
     };
     let pid = holder.pid;
@@ -211,17 +241,27 @@ async fn look_at_holder(connection: &mut PgConnection, run: &UnknownRun) -> Resu
         return Ok(Answer::Wait(StillOpen::WaitsForStandby { pid }));
     }
     if holder.state.as_deref() != Some("idle in transaction") {
-        return Ok(Answer::Wait(StillOpen::Working { pid, wait_event: holder.wait_event, blocked_by: holder.blocked_by }));
+        return Ok(Answer::Wait(StillOpen::Working {
+            pid,
+            wait_event: holder.wait_event,
+            blocked_by: holder.blocked_by,
+        }));
     }
     if holder.seconds_in_state < IDLE_BEFORE_END.as_secs_f64() {
         return Ok(Answer::Wait(StillOpen::IdleInTransaction { pid }));
     }
-    match sqlx::query_file!("sql/end_holder.sql", name, pid).fetch_optional(connection).await.map_err(LedgerError::from) {
+    match sqlx::query_file!("sql/end_holder.sql", name, pid).fetch_optional(connection).await.map_err(LedgerError::from)
+    {
         Ok(Some(ended)) if ended.ended => {
-            tracing::warn!(partition_id = run.partition_id, attempt_no = run.attempt_no, pid, "ended a publish whose commit never arrived");
-            Ok(Answer::AskAgain)
+            tracing::warn!(
+                partition_id = run.partition_id,
+                attempt_no = run.attempt_no,
+                pid,
+                "ended a publish whose commit never arrived"
+            );
+            Ok(Answer::Ended)
         }
-        Ok(_) => Ok(Answer::AskAgain), // it moved meanwhile
+        Ok(_) => Ok(Answer::Wait(StillOpen::IdleInTransaction { pid })), // it moved meanwhile: look again
         Err(error) if *error.kind() == ErrorKind::Permission => Ok(Answer::Wait(StillOpen::IdleInTransaction { pid })),
         Err(error) => Err(error),
     }

@@ -2,7 +2,7 @@
 //!
 //! The statements name these types in their column aliases (`as "at!: Moment"`), because sqlx has no mapping of its own for jiff.
 
-use jiff_sqlx::ToSqlx as _;
+use jiff_sqlx::ToSqlx;
 use sqlx::postgres::{PgTypeInfo, PgValueRef, Postgres};
 use sqlx::{Decode, Type, ValueRef as _};
 use thrice_core::time::{Timestamp, civil};
@@ -49,5 +49,5 @@ pub(crate) fn moment(at: Timestamp) -> Moment {
 
 /// Dates as a parameter.
 pub(crate) fn days(dates: impl Iterator<Item = civil::Date>) -> Vec<Day> {
-    dates.map(|date| date.to_sqlx()).collect()
+    dates.map(ToSqlx::to_sqlx).collect()
 }

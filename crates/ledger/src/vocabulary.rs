@@ -133,6 +133,9 @@ mod tests {
             assert_eq!(word.parse::<Trigger>().unwrap().as_str(), word);
         }
         let unknown = "sideways".parse::<ReceiptKind>().unwrap_err();
-        assert_eq!(unknown.to_string(), "the ledger holds \"sideways\" as a receipt kind, a word that this version does not know");
+        assert_eq!(
+            unknown.to_string(),
+            "the ledger holds \"sideways\" as a receipt kind, a word that this version does not know"
+        );
     }
 }

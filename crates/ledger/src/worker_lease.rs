@@ -44,7 +44,9 @@ impl WorkerLease {
     pub async fn register(ledger: &Ledger, host: &str, os_pid: i32, ttl: Duration) -> Result<Self, LedgerError> {
         ledger.forget_dead_workers().await?;
         let registered = Instant::now();
-        let row = sqlx::query_file!("sql/register_worker.sql", host, os_pid, ttl.as_secs_f64()).fetch_one(&ledger.pool).await?;
+        let row = sqlx::query_file!("sql/register_worker.sql", host, os_pid, ttl.as_secs_f64())
+            .fetch_one(&ledger.pool)
+            .await?;
         let (tell, lost) = watch::channel(None);
         let beat = Heartbeat { ledger: ledger.clone(), id: row.worker_id, ttl, renewed: registered };
         let token = CancellationToken::new();

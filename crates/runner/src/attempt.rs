@@ -97,12 +97,12 @@ impl Runner {
         let claimed_from = Instant::now();
         let bounds = match self.look_before_claim(prepared, partition, stop).await {
             Ok(bounds) => bounds,
-            Err(problem) => return self.not_begun(prepared, problem, conditions),
+            Err(problem) => return not_begun(prepared, problem, conditions),
         };
         hit(failpoints::BEFORE_CLAIM);
         let claim = match self.claim(prepared, partition, request, conditions, stop).await {
             Ok(claim) => claim,
-            Err(problem) => return self.not_begun(prepared, problem, conditions),
+            Err(problem) => return not_begun(prepared, problem, conditions),
         };
         hit(failpoints::AFTER_CLAIM);
         progress.step(&Step::Claimed { taken_over: claim.taken_over.is_some() });
@@ -113,7 +113,7 @@ impl Runner {
                 if let Err(error) = self.ledger().give_back(&claim).await {
                     tracing::warn!(%error, "a claim could not be given back; it ends with this process");
                 }
-                return self.not_begun(prepared, problem, conditions);
+                return not_begun(prepared, problem, conditions);
             }
         };
         let mut work = Work {
@@ -261,17 +261,17 @@ impl Runner {
             .map_err(|error| problem::of_ledger(&error))?;
         Ok((adopted, started))
     }
+}
 
-    /// The end of an attempt that wrote no run. Tried again only where a server or a connection was away.
-    fn not_begun(&self, prepared: &Prepared, problem: Problem, conditions: Conditions) -> AttemptEnd {
-        let transient = problem.class == Some(FailureClass::Transient) && problem.code != ErrorCode::HeldByWorker;
-        let policy = &prepared.job.retry;
-        // no run in the ledger counts these: the time since the call began does
-        let spent = conditions.begun.elapsed();
-        let patience = policy.first_delay.saturating_mul(policy.attempts);
-        let retry_in = (transient && spent < patience && spent < policy.budget).then_some(policy.first_delay);
-        AttemptEnd::Failed { problem, retry_in }
-    }
+/// The end of an attempt that wrote no run. Tried again only where a server or a connection was away.
+fn not_begun(prepared: &Prepared, problem: Problem, conditions: Conditions) -> AttemptEnd {
+    let transient = problem.class == Some(FailureClass::Transient) && problem.code != ErrorCode::HeldByWorker;
+    let policy = &prepared.job.retry;
+    // no run in the ledger counts these: the time since the call began does
+    let spent = conditions.begun.elapsed();
+    let patience = policy.first_delay.saturating_mul(policy.attempts);
+    let retry_in = (transient && spent < patience && spent < policy.budget).then_some(policy.first_delay);
+    AttemptEnd::Failed { problem, retry_in }
 }
 
 /// A finding about the target as a problem.

@@ -123,7 +123,11 @@ impl Failing {
             ErrorKind::SettingMoved { .. } | ErrorKind::NoRow | ErrorKind::Driver => fail(FailureClass::Permanent),
             // 57014 without a limit of ours: somebody cancelled the statement
             ErrorKind::Server if is_foreign_cancel(error) => fail(FailureClass::Cancelled),
-            _ => decide(error.sqlstate(), SideEffect::None, seen),
+            ErrorKind::Server | ErrorKind::WrittenDiffers { .. } | ErrorKind::ReadBackDiffers { .. } => {
+                decide(error.sqlstate(), SideEffect::None, seen)
+            }
+            // the enumeration may grow: what is not known is not retried
+            _ => fail(FailureClass::Permanent),
         }
     }
 }

@@ -78,7 +78,12 @@ impl Runner {
     }
 
     /// Tries again what may pass: a lock on the target, a server that restarts. No run exists yet that could count.
-    async fn examine_patiently(&mut self, job: &Job, sample: &Partition, stop: &CancellationToken) -> Result<Examined, NotPrepared> {
+    async fn examine_patiently(
+        &mut self,
+        job: &Job,
+        sample: &Partition,
+        stop: &CancellationToken,
+    ) -> Result<Examined, NotPrepared> {
         let begun = std::time::Instant::now();
         let mut failed = 0;
         loop {
@@ -128,13 +133,11 @@ impl Examiner {
         sample: &Partition,
         stop: &CancellationToken,
     ) -> Result<Examined, NotPrepared> {
-        let data = match &mut self.data {
-            Some(data) => data,
-            None => {
-                let fresh =
-                    thrice_connect::connect(&self.settings).await.map_err(|error| problem::of_connect(&error))?;
-                self.data.insert(fresh)
-            }
+        let data = if let Some(data) = &mut self.data {
+            data
+        } else {
+            let fresh = thrice_connect::connect(&self.settings).await.map_err(|error| problem::of_connect(&error))?;
+            self.data.insert(fresh)
         };
         examine(&mut data.client, job, sample, stop).await
     }

@@ -45,6 +45,7 @@ impl Trigger {
 
 /// One request to produce one partition.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "independent permissions, each asked for by its own flag")]
 pub struct RunRequest {
     /// Why the run exists.
     pub trigger: Trigger,

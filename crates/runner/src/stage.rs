@@ -42,7 +42,7 @@ impl Runner {
             probe: &Failpoints,
             stop: work.stop,
         };
-        let staged = staging::stage(client, &request).await.map_err(|error| Failing::of_query(error))?;
+        let staged = staging::stage(client, &request).await.map_err(Failing::of_query)?;
         for setting in &staged.settings_moved {
             tracing::warn!(setting, pipeline = job.name, "the query changed a session setting; it was set back");
         }
