@@ -49,8 +49,9 @@ pub enum Fault {
         /// What becomes of the server's side at that moment.
         server: ServerSide,
     },
-    /// The server gets the message; its answer is swallowed; then both sides are reset (RST instead of FIN). A unix
-    /// socket knows no reset and is closed.
+    /// The server is sent the message; its answer is swallowed; then both sides are reset (RST instead of FIN). A
+    /// reset at once may overtake the message: whether the server has read it is then anybody's guess. A unix socket
+    /// knows no reset and is closed.
     Reset {
         /// How long after the message.
         cut: Duration,
