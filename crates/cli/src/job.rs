@@ -66,6 +66,9 @@ fn param(param: &placeholders::Param) -> Param {
             VarValue::Integer(integer) => SqlValue::Integer(*integer),
             VarValue::Float(float) => SqlValue::Float(*float),
             VarValue::Bool(value) => SqlValue::Boolean(*value),
+            VarValue::Date(date) => SqlValue::Date(*date),
+            VarValue::LocalTime(time) => SqlValue::LocalTime(*time),
+            VarValue::Instant(at) => SqlValue::Instant(*at),
         }),
     }
 }

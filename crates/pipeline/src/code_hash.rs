@@ -1,5 +1,6 @@
 //! The hash that says whether two runs used the same code: the query without comments and white space, its values, the
-//! interval and the target. Checks, retries and timeouts do not change what is published, and are left out.
+//! interval, the target, and the search path that says which tables bare names mean. Checks, retries, timeouts and
+//! planner settings do not change what is published, and are left out.
 
 use std::fmt;
 
@@ -30,7 +31,8 @@ impl CodeHash {
             }
         }
         part(&mut hasher, b"");
-        for table in [definition.vars_json(), definition.interval_json(), definition.target_json()] {
+        let search_path = definition.search_path_json();
+        for table in [definition.vars_json(), definition.interval_json(), definition.target_json(), search_path] {
             part(&mut hasher, canonical(&table).as_bytes());
         }
         Self(hasher.finalize().to_hex().to_string())

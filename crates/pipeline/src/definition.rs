@@ -9,6 +9,7 @@ use thrice_core::due::{CatchUp, DuePolicy};
 use thrice_core::duration::HumanDuration;
 use thrice_core::identifier::Identifier;
 use thrice_core::retry::RetryPolicy;
+use thrice_core::time::{Timestamp, civil, to_microseconds};
 use toml::de::DeValue;
 
 use crate::checks_table::{self, Check, CheckRule};
@@ -151,7 +152,7 @@ impl Definition {
                 "publish": self.timeouts.publish.map(|time| time.to_string()),
             },
             "session": {
-                "search_path": self.session.search_path.as_deref().map(names),
+                "search_path": self.search_path_json(),
                 "settings": self.session.settings,
             },
         })
@@ -160,6 +161,10 @@ impl Definition {
     pub(crate) fn vars_json(&self) -> Value {
         let typed = |value: &VarValue| json!({ "type": value.sql_type(), "value": value.to_json() });
         Value::Object(self.vars.iter().map(|(name, value)| (name.clone(), typed(value))).collect())
+    }
+
+    pub(crate) fn search_path_json(&self) -> Value {
+        self.session.search_path.as_deref().map(names).into()
     }
 
     pub(crate) fn interval_json(&self) -> Value {
@@ -182,6 +187,7 @@ impl Definition {
         json!({
             "table": target.table.to_string(),
             "strategy": target.strategy.as_str(),
+            "rows": target.strategy.rows(),
             "interval_column": target.interval_column.as_str(),
             "key": names(&target.key),
             "published_at": target.published_at.as_ref().map(Identifier::as_str),
@@ -271,14 +277,30 @@ fn var(table: &mut Reader<'_, '_>, field: &Field<'_>) -> Option<VarValue> {
         DeValue::Boolean(value) => Some(VarValue::Bool(*value)),
         DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix()).ok().map(VarValue::Integer),
         DeValue::Float(number) => number.as_str().parse().ok().map(VarValue::Float),
-        DeValue::Datetime(_) | DeValue::Array(_) | DeValue::Table(_) => None,
+        DeValue::Datetime(time) => time_of(&time.to_string()),
+        DeValue::Array(_) | DeValue::Table(_) => None,
     };
     if value.is_none() {
-        let message =
-            format!("`{}` must be a string, a whole number of 64 bits, a number or true or false", field.path);
-        table.bad_value(field, message, "write a date as a string and cast it in the query: :name::date");
+        let message = format!(
+            "`{}` must be a string, a whole number of 64 bits, a number, true or false, a date, or a date with a time",
+            field.path
+        );
+        table.bad_value(field, message, "write anything else as a string and cast it in the query: :name::interval");
     }
     value
+}
+
+/// A TOML date, local date-time or date-time with an offset; a time without a date is none of them.
+fn time_of(written: &str) -> Option<VarValue> {
+    if let Ok(at) = written.parse::<Timestamp>() {
+        return Some(VarValue::Instant(to_microseconds(at)));
+    }
+    if written.len() == "2026-01-01".len() {
+        return written.parse::<civil::Date>().ok().map(VarValue::Date);
+    }
+    let local: civil::DateTime = written.parse().ok()?;
+    let whole = local.subsec_nanosecond() / 1000 * 1000;
+    local.with().subsec_nanosecond(whole).build().ok().map(VarValue::LocalTime)
 }
 
 /// The query's path from the project folder.

@@ -57,8 +57,8 @@ fn is_bound(shape: &Shape<'_>, index: usize) -> bool {
 }
 
 fn interval_is_used(file: &str, shape: &Shape<'_>, found: &mut Vec<Finding>) {
-    let mut uses = (0..shape.len()).filter(|index| is_interval(shape, *index)).peekable();
-    let Some(&first) = uses.peek() else {
+    let uses: Vec<usize> = (0..shape.len()).filter(|index| is_interval(shape, *index)).collect();
+    let Some(&first) = uses.first() else {
         let diagnostic =
             Diagnostic::error(ErrorCode::NoIntervalPlaceholder, file, "the query does not use the interval")
                 .at(shape.span(0, 0))
@@ -68,13 +68,32 @@ fn interval_is_used(file: &str, shape: &Shape<'_>, found: &mut Vec<Finding>) {
         found.push(Finding { rule: None, diagnostic });
         return;
     };
-    if !uses.any(|index| shape.decides_rows(index)) {
+    // a CTE may hand the bounds on to a condition elsewhere
+    let may_choose = |index: &usize| shape.decides_rows(*index) || shape.in_inner_statement(*index);
+    if !uses.iter().any(may_choose) {
         let diagnostic = warn(file, "the interval only appears in the output", shape.span(first, first))
             .label("does not choose rows")
             .why("without a condition on the interval every run reads all rows")
             .fix("where … >= :interval_start and … < :interval_end");
         found.push(Finding { rule: Some("interval_unused"), diagnostic });
+    } else if has_no_end(shape, &uses) {
+        let diagnostic = warn(file, "only the start of the interval is used", shape.span(first, first))
+            .label("nothing says where it ends")
+            .why("rows of later intervals are read too, and an end worked out by hand is wrong on days of 23 or 25 hours")
+            .fix("add: … < :interval_end");
+        found.push(Finding { rule: Some("interval_unused"), diagnostic });
     }
+}
+
+/// `at >= :interval_start`, and nothing of the interval that rows stay under.
+fn has_no_end(shape: &Shape<'_>, uses: &[usize]) -> bool {
+    let beside = |index: usize, before: [&str; 2], after: [&str; 2]| {
+        index.checked_sub(1).is_some_and(|at| before.contains(&shape.text(at)))
+            || after.contains(&shape.text(index + 1))
+    };
+    uses.iter().all(|index| shape.text(*index) == ":interval_start")
+        && uses.iter().any(|index| beside(*index, [">", ">="], ["<", "<="]))
+        && !uses.iter().any(|index| beside(*index, ["<", "<="], [">", ">="]))
 }
 
 /// `x between LOW and HIGH` where a bound of the interval is LOW or HIGH.
@@ -199,8 +218,8 @@ const RANDOM_CALLS: [&str; 12] = [
     "pg_current_xact_id",
 ];
 const SEQUENCE_CALLS: [&str; 4] = ["nextval", "currval", "lastval", "setval"];
-const ORDERED_CALLS: [&str; 8] =
-    ["array_agg", "string_agg", "json_agg", "jsonb_agg", "json_object_agg", "xmlagg", "first_value", "last_value"];
+const ORDERED_CALLS: [&str; 6] = ["array_agg", "string_agg", "json_agg", "jsonb_agg", "json_object_agg", "xmlagg"];
+const ORDERED_WINDOWS: [&str; 7] = ["row_number", "ntile", "lag", "lead", "first_value", "last_value", "nth_value"];
 
 fn unstable_call(file: &str, shape: &Shape<'_>, index: usize, found: &mut Vec<Finding>) {
     let Some(name) = shape.called(index) else { return };
@@ -216,7 +235,7 @@ fn unstable_call(file: &str, shape: &Shape<'_>, index: usize, found: &mut Vec<Fi
             .why("every run numbers the same rows anew")
             .fix("derive the value from the row, or make it an identity column of the target");
         ("sequence", diagnostic)
-    } else if ORDERED_CALLS.contains(&name) && !has_order(shape, index) {
+    } else if (ORDERED_CALLS.contains(&name) || ORDERED_WINDOWS.contains(&name)) && !has_order(shape, index) {
         let diagnostic = warn(file, format!("`{name}()` without an order"), span)
             .why("the order of its rows is whatever the plan gives, and may change")
             .fix("put `order by` inside its parentheses, or into its window");
@@ -231,9 +250,14 @@ fn unstable_call(file: &str, shape: &Shape<'_>, index: usize, found: &mut Vec<Fi
 fn has_order(shape: &Shape<'_>, call: usize) -> bool {
     let Some(arguments) = shape.opened_by(call + 1) else { return true };
     let ordered = |group: usize| shape.direct(group).any(|at| shape.is(at, "order"));
-    let close = shape.groups().get(arguments).map_or(shape.len(), |group| group.close);
-    let over = (close + 1..(close + 6).min(shape.len())).find(|at| shape.is(*at, "over"));
-    let window = over.is_some_and(|over| shape.opened_by(over + 1).is_none_or(ordered));
+    let behind = |group: usize| shape.groups().get(group).map_or(shape.len(), |group| group.close + 1);
+    let mut next = behind(arguments);
+    if shape.is(next, "filter")
+        && let Some(filter) = shape.opened_by(next + 1)
+    {
+        next = behind(filter);
+    }
+    let window = shape.is(next, "over") && shape.opened_by(next + 1).is_none_or(ordered);
     ordered(arguments) || window
 }
 
@@ -307,20 +331,33 @@ fn is_column_part(shape: &Shape<'_>, index: usize) -> bool {
 /// Rules about one SELECT: its LIMIT, its DISTINCT ON, its star.
 fn statement(file: &str, shape: &Shape<'_>, group: usize, found: &mut Vec<Finding>) {
     let tokens: Vec<usize> = shape.direct(group).collect();
-    let ordered = tokens.iter().any(|at| shape.clause_word(*at) == Some("order"));
+    let ordered = is_ordered(shape, group);
     let outermost = shape.groups().get(group).is_some_and(|group| group.outermost);
     for &index in &tokens {
         let word = shape.clause_word(index);
         let limit = (word == Some("limit") && !matches!(shape.keyword(index + 1), Some("all" | "null")))
-            || (word == Some("fetch") && matches!(shape.keyword(index + 1), Some("first" | "next")));
+            || (word == Some("fetch") && matches!(shape.keyword(index + 1), Some("first" | "next")))
+            || word == Some("offset");
         let distinct_on =
             word == Some("distinct") && shape.is(index + 1, "on") && shape.clause(index) == Clause::Select;
         if (limit || distinct_on) && !ordered {
-            let what = if limit { "LIMIT" } else { "DISTINCT ON" };
+            let what = if !limit {
+                "DISTINCT ON"
+            } else if word == Some("offset") {
+                "OFFSET"
+            } else {
+                "LIMIT"
+            };
             let diagnostic = warn(file, format!("{what} without ORDER BY"), shape.span(index, index))
                 .why("which rows are kept is up to the plan, and may change from run to run")
                 .fix("add an `order by` that ends in a unique column");
             found.push(Finding { rule: Some("limit"), diagnostic });
+        }
+        if word == Some("tablesample") && !tokens.iter().any(|at| shape.is(*at, "repeatable")) {
+            let diagnostic = warn(file, "TABLESAMPLE without REPEATABLE", shape.span(index, index))
+                .why("every run draws other rows")
+                .fix("add `repeatable (1)`, or choose rows by a hash of their key");
+            found.push(Finding { rule: Some("random"), diagnostic });
         }
         if outermost && is_star(shape, index) {
             let diagnostic = warn(file, "SELECT * in the result", shape.span(index, index))
@@ -329,6 +366,15 @@ fn statement(file: &str, shape: &Shape<'_>, group: usize, found: &mut Vec<Findin
             found.push(Finding { rule: Some("select_star"), diagnostic });
         }
     }
+}
+
+/// ORDER BY of a statement, or of the one in parentheses that it consists of: `(select … order by …) limit 1`.
+fn is_ordered(shape: &Shape<'_>, group: usize) -> bool {
+    let mut direct = shape.direct(group);
+    let (first, after) = (direct.next(), direct.nth(1));
+    let united = after.is_some_and(|at| matches!(shape.keyword(at), Some("union" | "except" | "intersect")));
+    let inner = first.filter(|at| shape.text(*at) == "(" && !united).and_then(|at| shape.opened_by(at));
+    shape.direct(group).any(|at| shape.clause_word(at) == Some("order")) || inner.is_some_and(|g| is_ordered(shape, g))
 }
 
 fn is_star(shape: &Shape<'_>, index: usize) -> bool {

@@ -7,6 +7,7 @@ use std::ops::Range;
 use thrice_core::Grain;
 use thrice_core::code::ErrorCode;
 use thrice_core::text::did_you_mean;
+use thrice_core::time::{Timestamp, civil};
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Position};
 use crate::query_shape::Shape;
@@ -27,6 +28,12 @@ pub enum VarValue {
     Float(f64),
     /// `boolean`
     Bool(bool),
+    /// `date`
+    Date(civil::Date),
+    /// `timestamp`: a wall clock time, in whole microseconds.
+    LocalTime(civil::DateTime),
+    /// `timestamptz`: an instant, in whole microseconds.
+    Instant(Timestamp),
 }
 
 impl VarValue {
@@ -37,6 +44,9 @@ impl VarValue {
             Self::Integer(_) => "bigint",
             Self::Float(_) => "double precision",
             Self::Bool(_) => "boolean",
+            Self::Date(_) => "date",
+            Self::LocalTime(_) => "timestamp",
+            Self::Instant(_) => "timestamptz",
         }
     }
 
@@ -49,6 +59,9 @@ impl VarValue {
                 serde_json::Number::from_f64(*float).map_or_else(|| float.to_string().into(), Into::into)
             }
             Self::Bool(value) => (*value).into(),
+            Self::Date(date) => date.to_string().into(),
+            Self::LocalTime(time) => time.to_string().into(),
+            Self::Instant(at) => at.to_string().into(),
         }
     }
 }
@@ -157,7 +170,7 @@ impl Query {
         let tokens = &statement[..end];
         let (mut text, mut pieces) = (String::with_capacity(sql.len()), Vec::new());
         let (mut params, mut numbers) = (Vec::new(), BTreeMap::new());
-        for token in tokens {
+        for (nth, token) in tokens.iter().enumerate() {
             let from = text.len();
             if token.kind == TokenKind::Placeholder {
                 let name = token.text(sql).trim_start_matches(':');
@@ -168,7 +181,15 @@ impl Query {
                             params.push(param);
                             params.len()
                         });
-                        text.push_str(&["$", &number.to_string(), "::", sql_type].concat());
+                        // `then:x` must not become the name `then$1`
+                        if text.ends_with(sql_lexer::is_name_part) {
+                            text.push(' ');
+                        }
+                        // `:x[1]` must not become a cast to an array
+                        let next = tokens[nth + 1..].iter().find(|token| token.is_code());
+                        let (open, close) =
+                            if next.is_some_and(|token| token.text(sql) == "[") { ("(", ")") } else { ("", "") };
+                        text.push_str(&[open, "$", &number.to_string(), "::", sql_type, close].concat());
                     }
                     Err(explain) => found.push(explain(file).at(token.span.clone())),
                 }
@@ -312,6 +333,30 @@ mod tests {
         assert_eq!(at("oops"), "2:39");
         assert_eq!(query.position(0), None);
         assert_eq!(query.position(10_000), None);
+    }
+
+    #[test]
+    fn placeholders_do_not_grow_into_their_neighbours() {
+        let text = |sql: &str| read(&format!("{sql} from t where d >= :interval_start and d < :interval_end")).text;
+        assert!(text("select:region").starts_with("select $1::text from"));
+        assert!(text("select case when a then:region else'b'end").contains("then $1::text else"));
+        assert!(text("select :region /* first */ [1]").contains("($1::text) /* first */ [1]"));
+        assert!(text("select array[:region]").contains("array[$1::text]"));
+    }
+
+    #[test]
+    fn values_keep_the_type_they_were_written_with() {
+        let values: [(VarValue, &str); 3] = [
+            (VarValue::Date("2026-01-01".parse().unwrap()), "$1::date"),
+            (VarValue::LocalTime("2026-01-01T02:03:04".parse().unwrap()), "$1::timestamp"),
+            (VarValue::Instant("2026-01-01T00:00:00Z".parse().unwrap()), "$1::timestamptz"),
+        ];
+        for (value, text) in values {
+            let vars = BTreeMap::from([("since".to_owned(), value)]);
+            let sql = "select a from t where b > :since and at >= :interval_start and at < :interval_end";
+            let query = Query::read("q.sql", sql.as_bytes(), Grain::Day, &vars).unwrap().value;
+            assert!(query.text().contains(&format!("b > {text} and at >= $2::timestamptz")), "{}", query.text());
+        }
     }
 
     proptest! {

@@ -159,10 +159,23 @@ impl<'a> Shape<'a> {
         false
     }
 
+    /// True inside a statement whose columns are not those of the result: a CTE or a sub-select.
+    pub(crate) fn in_inner_statement(&self, index: usize) -> bool {
+        let mut at = Some(index);
+        while let Some(index) = at {
+            let Some(group) = self.groups.get(self.group_of(index)) else { return false };
+            if group.statement && !group.outermost {
+                return true;
+            }
+            at = group.open;
+        }
+        false
+    }
+
     /// Fills groups and clauses; the first bracket without a partner, if any.
     fn outline(&mut self) -> Option<Unbalanced> {
         let count = self.tokens.len();
-        let statement = self.keyword(0).is_some_and(|word| STATEMENT_WORDS.contains(&word));
+        let statement = self.begins_statement(0);
         self.groups.push(Group { open: None, close: count, statement, outermost: true });
         let mut stack = vec![(0_usize, Clause::Other)];
         let mut unbalanced = None;
@@ -205,6 +218,12 @@ impl<'a> Shape<'a> {
         unbalanced.or(open.map(|token| Unbalanced { token, opening: true }))
     }
 
+    /// A keyword of a statement, or one behind opening parentheses: `((select …) union …) limit …`.
+    fn begins_statement(&self, index: usize) -> bool {
+        let first = (index..self.len()).find(|at| self.text(*at) != "(");
+        first.and_then(|at| self.keyword(at)).is_some_and(|word| STATEMENT_WORDS.contains(&word))
+    }
+
     fn open(&self, index: usize, parent: usize) -> Group {
         let first = self.keyword(index + 1).unwrap_or_default();
         let before = index.checked_sub(1).and_then(|before| self.keyword(before)).unwrap_or_default();
@@ -218,7 +237,7 @@ impl<'a> Shape<'a> {
         Group {
             open: Some(index),
             close: self.tokens.len(),
-            statement: self.text(index) == "(" && (STATEMENT_WORDS.contains(&first) || writes),
+            statement: self.text(index) == "(" && (self.begins_statement(index + 1) || writes),
             outermost: self.groups[parent].outermost && starts && self.text(index) == "(",
         }
     }

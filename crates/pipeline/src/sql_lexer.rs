@@ -232,12 +232,14 @@ impl Lexer<'_> {
         while let Some((at, c)) = chars.next() {
             if escapes && c == '\\' {
                 chars.next();
-            } else if c == quote {
-                if chars.next_if(|(_, next)| *next == quote).is_some() {
-                    continue;
-                }
-                self.push(kind, opening + at + 1);
-                return Ok(());
+            } else if c == quote && chars.next_if(|(_, next)| *next == quote).is_none() {
+                let end = opening + at + 1;
+                // an escape string goes on in the next line with its backslashes still meaning something
+                let Some(more) = escapes.then(|| continuation(&rest[end..])).flatten() else {
+                    self.push(kind, end);
+                    return Ok(());
+                };
+                while chars.next_if(|(at, _)| opening + at < end + more).is_some() {}
             }
         }
         Err(self.unclosed(what, opening))
@@ -320,13 +322,30 @@ fn is_name_start(c: char) -> bool {
     c.is_ascii_alphabetic() || c == '_' || !c.is_ascii()
 }
 
-fn is_name_part(c: char) -> bool {
+pub(crate) fn is_name_part(c: char) -> bool {
     is_name_start(c) || c.is_ascii_digit() || c == '$'
 }
 
 /// Length in bytes of the characters at the start that fit.
 fn prefix(text: &str, fits: impl Fn(char) -> bool) -> usize {
     text.find(|c| !fits(c)).unwrap_or(text.len())
+}
+
+/// Length of what parts two pieces of one string: blanks and comments with a line end among them, and the next quote.
+fn continuation(text: &str) -> Option<usize> {
+    let (mut at, mut line_end) = (0, false);
+    loop {
+        let rest = &text[at..];
+        let first = rest.chars().next()?;
+        if is_space(first) {
+            line_end |= matches!(first, '\n' | '\r');
+            at += 1;
+        } else if rest.starts_with("--") {
+            at += prefix(rest, |c| !matches!(c, '\n' | '\r'));
+        } else {
+            return (first == '\'' && line_end).then_some(at + 1);
+        }
+    }
 }
 
 /// Length of a comment with its nested ones; `None` when it does not end.
@@ -399,6 +418,8 @@ mod tests {
         assert_eq!(code(r"'a\' b"), [(TokenKind::String, r"'a\'"), (TokenKind::Word, "b")]);
         assert_eq!(code(r"e'a\' b'"), [(TokenKind::String, r"e'a\' b'")]);
         assert_eq!(code(r"e'a''b\\' c"), [(TokenKind::String, r"e'a''b\\'"), (TokenKind::Word, "c")]);
+        assert_eq!(code("E'a' -- x\n 'b\\' :c' d").len(), 2, "the second piece has escapes too");
+        assert_eq!(placeholders("select E'a'\n'\\'' , :b, 'a'\n'\\', :c, E'd' '\\', :e"), [":b", ":c", ":e"]);
         assert_eq!(code("a$b$c$b$")[0], (TokenKind::Word, "a$b$c$b$"), "a dollar sign inside a name quotes nothing");
     }
 

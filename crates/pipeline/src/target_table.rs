@@ -22,6 +22,13 @@ impl Strategy {
             Self::DeleteInsert => "delete_insert",
         }
     }
+
+    /// What the query gives: `complete` where rows that it no longer gives are to vanish.
+    pub const fn rows(self) -> &'static str {
+        match self {
+            Self::DeleteInsert => "complete",
+        }
+    }
 }
 
 /// Where a run's result waits for its publish.

@@ -34,12 +34,12 @@ fn syntax_errors(file: &str, text: &str, errors: &[toml::de::Error]) -> Diagnost
         errors.iter().map(|error| (error.span().unwrap_or(0..text.len()), error.message())).collect();
     errors.sort_by_key(|(span, _)| span.start);
     if let Some(line) = yaml_line(text) {
-        found.push(
-            Diagnostic::error(ErrorCode::NotToml, file, "this looks like YAML, not TOML")
-                .at(line)
-                .label("TOML writes `key = value` and `[table]`")
-                .fix("[interval]\ngrain = \"day\""),
-        );
+        let mut diagnostic = Diagnostic::error(ErrorCode::NotToml, file, "this looks like YAML, not TOML")
+            .at(line.clone())
+            .label("TOML writes `key = value` and `[table]`")
+            .fix("[interval]\ngrain = \"day\"");
+        diagnostic.hide_source = secrets::line_has_one(text, &line);
+        found.push(diagnostic);
         return found;
     }
     let (twice, broken): (Vec<_>, Vec<_>) = errors.into_iter().partition(|(_, message)| *message == "duplicate key");

@@ -101,6 +101,7 @@ fn b69_into_and_locks() {
         "b69_locks",
         read(&format!("select a from (select a from u for no key update) q {USED} for key share"))
     );
+    assert_snapshot!("b69_parentheses", read(&format!("((select a {USED}) union all (select b from u)) for update")));
     assert_eq!(select("1 as into, t.into"), "");
 }
 
@@ -111,6 +112,11 @@ fn b70_no_interval() {
         "b70_only_output",
         read("select :interval_start as at, case when a > :interval_end then 1 end from t where b")
     );
+    assert_snapshot!("b70_no_end", read("select a from t where at >= :interval_start and b"));
+    let handed_on =
+        "with p as (select :interval_start as s, :interval_end as e) select a from t, p where at >= s and at < e";
+    assert_eq!(read(handed_on), "");
+    assert_eq!(read("select a from t where since <= :interval_start and until > :interval_start"), "");
     assert_eq!(read("select a from t where d = :interval_date"), "");
     assert_eq!(read("select h from generate_series(:interval_start, :interval_end, '1 hour') h"), "");
     assert_eq!(read("select count(*) filter (where at < :interval_end) as n from t"), "");
@@ -220,7 +226,14 @@ fn b79_may_differ() {
             "array_agg(a), string_agg(b, ',' order by b), first_value(a) over (partition by b), last_value(a) over w"
         )
     );
+    assert_snapshot!("b79_limit_outside", read(&format!("(select a {USED}) limit 10")));
+    assert_snapshot!("b79_offset", read(&format!("select a {USED} offset 5")));
+    assert_snapshot!("b79_sample", read(&format!("select a from u tablesample system (1), {}", &USED[5..])));
+    assert_snapshot!("b79_windows", select("row_number() over (), lag(a) filter (where b) over (partition by c)"));
     for fine in [
+        format!("(select a {USED} order by a) limit 10"),
+        format!("select array_agg(a) filter (where b > 0 and c in (1, 2)) over (order by d) {USED}"),
+        format!("select a from u tablesample system (1) repeatable (7), {}", &USED[5..]),
         format!("select a {USED} order by a limit 10"),
         format!("select a from (select *, row_number() over (order by a) from u) q, {}", &USED[5..]),
         format!("select a * b, count(*), 2 * a {USED}"),

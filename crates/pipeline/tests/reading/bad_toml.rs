@@ -190,6 +190,7 @@ fn b59_secrets_are_not_echoed() {
         pipeline_toml("", "", "", "[vars]\nsource = \"postgres://app:hunter2@db/shop\""),
         pipeline_toml("", "", "", "[labels]\napi-key = \"hunter2\""),
         "password = hunter2\n".to_owned(),
+        "password: hunter2\nurl: postgres://h/d\n".to_owned(),
         "a = 1\npassword = \"hunter2\"\na = 2\n".to_owned(),
     ] {
         let shown = read(&toml);
@@ -258,7 +259,7 @@ fn values_of_the_wrong_type_or_range() {
             "paused = \"yes\"\nowner = 7",
             "grain = \"day\"\nstart = \"2026-01-01\"\ncatch_up = -1",
             "table = \"mart.sales\"\ninterval_column = \"day\"\nkey = \"day\"\nallow_empty = 1\ncolumns = \"loose\"\nstage = \"memory\"\npublished_at = \"day\"",
-            "[retry]\nattempts = 0\nfirst_delay = \"5m\"\n[session]\nwork_mem = \"lots\"\ntimezone = \"UTC\"\njitt = true\nsearch_path = []\n[vars]\ninterval_start = 1\nd = 2026-01-01\n[[checks]]\nseverity = \"warning\"\nunique = []\n[[checks]]\nexpression = \"true) or (true\"\n[[checks]]\nexpression = \"a > :interval_start\"\n[[checks]]\nname = \"x\"\n[[checks]]\nrows = { min = 3, max = 2 }\nunique = [\"a\"]",
+            "[retry]\nattempts = 0\nfirst_delay = \"5m\"\n[session]\nwork_mem = \"lots\"\ntimezone = \"UTC\"\njitt = true\nsearch_path = []\n[vars]\ninterval_start = 1\nd = 12:30:00\n[[checks]]\nseverity = \"warning\"\nunique = []\n[[checks]]\nexpression = \"true) or (true\"\n[[checks]]\nexpression = \"a > :interval_start\"\n[[checks]]\nname = \"x\"\n[[checks]]\nrows = { min = 3, max = 2 }\nunique = [\"a\"]",
         ))
     );
     assert_snapshot!(

@@ -48,6 +48,11 @@ fn everything_that_is_published_counts() {
     other(pipeline_toml("", "", "", "[vars]\nregion = 1"), SQL);
     other(pipeline_toml("", "", "", "[vars]\nregion = \"1\""), SQL);
     other(pipeline_toml("", "", "", "[vars]\nregion = true"), SQL);
+    other(pipeline_toml("", "", "", "[vars]\nregion = 2026-01-01"), SQL);
+    other(pipeline_toml("", "", "", "[vars]\nregion = 2026-01-01T00:00:00"), SQL);
+    other(pipeline_toml("", "", "", "[vars]\nregion = 2026-01-01T00:00:00Z"), SQL);
+    other(pipeline_toml("", "", "", &format!("{VARS}\n[session]\nsearch_path = [\"ods\"]")), SQL);
+    other(pipeline_toml("", "", "", &format!("{VARS}\n[session]\nsearch_path = [\"ods\", \"mart\"]")), SQL);
     other(pipeline_toml("", "grain = \"hour\"\nstart = \"2026-01-01T00\"", "", VARS), SQL);
     other(pipeline_toml("", &format!("{day}\ntime_zone = \"UTC\""), "", VARS), SQL);
     other(pipeline_toml("", &format!("{day}\ndelay = \"1h\""), "", VARS), SQL);
@@ -72,7 +77,7 @@ fn the_hash_is_the_same_for_ever() {
 
 #[test]
 fn the_ledger_gets_everything() {
-    let toml = "description = \"Orders per store\"\nowner = \"team\"\n[vars]\nratio = 1.5\nlast = 0x10\n[labels]\ntier = \"1\"\n\
+    let toml = "description = \"Orders per store\"\nowner = \"team\"\n[vars]\nratio = 1.5\nlast = 0x10\nday = 2026-01-02\nlocal = 2026-01-02 03:04:05.1234567\nat = 2026-01-02T03:04:05+09:00\n[labels]\ntier = \"1\"\n\
         [interval]\ngrain = \"hour\"\ntime_zone = \"America/New_York\"\nstart = \"2026-11-01T01-05:00\"\nend = 2027-01-01\ndelay = \"2h10m\"\ncatch_up = \"all\"\n\
         [target]\ntable = 'mart.\"Weird \"\"T\"'\nstrategy = \"delete_insert\"\ninterval_column = \"DT\"\nkey = [\"dt\", '\"Store Id\"']\npublished_at = \"updated_at\"\ncolumns = \"allow_extra_target\"\n\
         [[checks]]\nrows = { min = 1, max = 10 }\n[[checks]]\nseverity = \"warn\"\nexpression = \"amount >= 0 -- never\"\n[[checks]]\nnot_null = [\"a\"]\n\
