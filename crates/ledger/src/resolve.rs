@@ -150,7 +150,8 @@ pub async fn resolve(
                     partition_id = run.partition_id,
                     attempt_no = run.attempt_no,
                     token = run.token,
-                    outcome = if matches!(resolution, Resolution::Published(_)) { "published" } else { "not published" }
+                    outcome =
+                        if matches!(resolution, Resolution::Published(_)) { "published" } else { "not published" }
                 );
                 return Ok(resolution);
             }

@@ -1,0 +1,91 @@
+//! Definitions: kept, compared, and refused where they would cut time anew.
+
+use serde_json::json;
+use thrice_ledger::ErrorKind;
+
+use crate::support::{Bench, record};
+
+#[tokio::test]
+async fn an_unchanged_definition_writes_nothing() {
+    let bench = Bench::new().await;
+    let mark = "select xmin, updated_at from thrice.pipelines";
+    let before = bench.db.value(mark).await;
+    let again =
+        bench.ledger.register_pipeline(&record("daily", "delete_insert", &json!({"target": {}}))).await.unwrap();
+    assert_eq!((again.pipeline_id, again.interval_epoch), (bench.pipeline.pipeline_id, 1));
+    assert_eq!(bench.db.value(mark).await, before);
+}
+
+#[tokio::test]
+async fn every_code_hash_keeps_its_text() {
+    let bench = Bench::new().await;
+    let definition = json!({"target": {}});
+    let mut new = record("daily", "delete_insert", &definition);
+    (new.code_hash, new.query, new.git_revision) = (b"code two", "select 2", Some("abc"));
+    bench.ledger.register_pipeline(&new).await.unwrap();
+    let id = bench.pipeline.pipeline_id;
+    let old = bench.ledger.code_version(id, crate::support::CODE).await.unwrap().unwrap();
+    let now = bench.ledger.code_version(id, b"code two").await.unwrap().unwrap();
+    assert_eq!(
+        (old.query.as_str(), now.query.as_str(), now.git_revision.as_deref()),
+        ("select 1", "select 2", Some("abc"))
+    );
+    assert!(bench.ledger.code_version(id, b"never").await.unwrap().is_none());
+    assert_eq!(bench.ledger.pipelines().await.unwrap()[0].code_hash, b"code two");
+}
+
+#[tokio::test]
+async fn a_new_grain_opens_an_epoch_until_something_is_published() {
+    let bench = Bench::new().await;
+    let definition = json!({"target": {}});
+    let mut hourly = record("daily", "delete_insert", &definition);
+    hourly.grain = "hour";
+    assert_eq!(bench.ledger.register_pipeline(&hourly).await.unwrap().interval_epoch, 1, "nothing was cut yet");
+    let daily = record("daily", "delete_insert", &definition);
+    bench.ledger.register_pipeline(&daily).await.unwrap();
+    let process = bench.process().await;
+    let ready = bench.validated(&process, "2026-03-24", 1).await;
+    assert_eq!(
+        bench.ledger.register_pipeline(&hourly).await.unwrap().interval_epoch,
+        2,
+        "a partition was cut the old way"
+    );
+    bench.ledger.register_pipeline(&daily).await.unwrap();
+    bench.db.execute("update thrice.pipelines set interval_epoch = 1").await;
+    ready.publish(&bench.db.client().await, &crate::support::Tail::default()).await.unwrap();
+    let error = bench.ledger.register_pipeline(&hourly).await.unwrap_err();
+    let recorded = ("day".to_owned(), "Asia/Seoul".to_owned());
+    assert_eq!(*error.kind(), ErrorKind::IntervalsChanged { recorded });
+    assert_eq!(bench.ledger.pipeline("daily").await.unwrap().unwrap().grain, "day");
+}
+
+#[tokio::test]
+async fn a_target_and_a_lane_are_looked_after() {
+    let bench = Bench::new().await;
+    let definition = json!({});
+    let error = bench.ledger.register_pipeline(&record("other", "merge", &definition)).await.unwrap_err();
+    assert_eq!(*error.kind(), ErrorKind::TargetTaken { by: "daily".to_owned() });
+    let mut lost = record("other", "merge", &definition);
+    (lost.target, lost.lane) = ("\"mart\".\"other\"", "nowhere");
+    let error = bench.ledger.register_pipeline(&lost).await.unwrap_err();
+    assert_eq!(*error.kind(), ErrorKind::UnknownLane);
+    assert_eq!(bench.ledger.pipelines().await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn processes_that_register_at_once_agree() {
+    let bench = Bench::new().await;
+    let mut registering = tokio::task::JoinSet::new();
+    for _ in 0..8 {
+        let ledger = thrice_ledger::Ledger::open(&bench.db.settings()).await.unwrap();
+        registering.spawn(async move {
+            let definition = json!({});
+            let mut new = record("new", "delete_insert", &definition);
+            new.target = "\"mart\".\"new\"";
+            ledger.register_pipeline(&new).await.unwrap().pipeline_id
+        });
+    }
+    let mut ids = registering.join_all().await;
+    ids.dedup();
+    assert_eq!(ids.len(), 1);
+}
