@@ -5,272 +5,406 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::thread::JoinHandle;
-use std::time::Duration;
+use std::thread::{JoinHandle, sleep};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use thrice_core::grain::Grain;
-use thrice_core::interval::Interval;
-use thrice_core::schedule::{Partition, Schedule};
-use thrice_core::time::{Timestamp, Zone};
+use thrice_core::schedule::Schedule;
+use thrice_core::time::Zone;
 
+use crate::case_project::{CaseProject, LEASE_SECONDS, start};
 use crate::cluster::Cluster;
 use crate::psql::Session;
-use crate::{server, test};
+use crate::{binary, pg, server};
 
-/// Codes of exit that a test bench must not take for a refusal: a bug, and an open outcome.
-const NOT_A_REFUSAL: [i32; 2] = [1, 9];
+/// Exit codes that are never an answer: a bug, and an open outcome.
+const NO_ANSWER: [i32; 2] = [1, 9];
+/// Exit code where another process works on the partition.
+const HELD: i32 = 7;
+/// Error code of a feature that a later version has.
+const NOT_BUILT: &str = "TH0226";
+/// The one fault that the bench makes itself: the first step's runs stop before they publish and go on after the last.
+const ZOMBIE: &str = "attempt A publishes after attempt B";
 
-/// `cargo xtask cases DIR [NNN…]`
+/// `cargo xtask cases DIR [NNN…] [--pg V] [-v]`
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    let mut words: Vec<&String> = arguments.iter().collect();
-    let mut major = 15;
-    if let Some(at) = words.iter().position(|word| *word == "--pg") {
-        major = words.get(at + 1).context("--pg needs a version")?.parse()?;
-        words.drain(at..=at + 1);
-    }
-    let (dir, only) = words.split_first().context("cargo xtask cases DIR [NNN…]")?;
-    let binary = test::plain_binary()?;
-    let cluster = Cluster::start(&server::of_version(major)?)?;
-    let mut folders: Vec<PathBuf> = fs::read_dir(dir)
-        .with_context(|| (*dir).clone())?
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| path.join("case.md").is_file())
-        .collect();
-    folders.sort();
-    let (mut passed, mut failed, mut not_built) = (0, Vec::new(), 0);
+    let call = Call::parse(arguments)?;
+    let folders = call.folders()?;
+    let bench = Bench {
+        cluster: Cluster::start(&server::of_version(call.major)?)?,
+        plain: binary::plain()?,
+        failpoints: if folders.iter().any(|folder| Facts::read(folder).is_ok_and(|facts| facts.get("inject").is_some()))
+        {
+            Some(binary::with_failpoints()?)
+        } else {
+            None
+        },
+    };
+    let (mut passed, mut not_built, mut failed) = (0, 0, Vec::new());
     for folder in folders {
-        let name = folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let number = name.split('-').next().unwrap_or_default().to_owned();
-        if !only.is_empty() && !only.iter().any(|wanted| **wanted == number) {
-            continue;
-        }
-        match one(&folder, &number, &cluster, &binary) {
+        let name = name_of(&folder);
+        let begun = Instant::now();
+        let (verdict, story) = bench.case(&folder);
+        let (word, note) = match verdict {
             Ok(Verdict::Passed(note)) => {
                 passed += 1;
-                println!("ok         {name}   {note}");
+                ("ok       ", note)
             }
             Ok(Verdict::NotBuilt(what)) => {
                 not_built += 1;
-                println!("not built  {name}   {what}");
+                ("not built", what)
             }
             Ok(Verdict::Failed(why)) => {
-                println!("FAIL       {name}   {why}");
-                failed.push(number);
+                failed.push(number_of(&name));
+                ("FAIL     ", why)
             }
             Err(error) => {
-                println!("FAIL       {name}   {error:#}");
-                failed.push(number);
+                failed.push(number_of(&name));
+                ("FAIL     ", format!("{error:#}"))
             }
+        };
+        println!("{word}  {name}  {note}  {:.1} s", begun.elapsed().as_secs_f64());
+        if call.verbose || word.starts_with("FAIL") {
+            story.lines.iter().for_each(|line| println!("{line}"));
         }
     }
-    println!("\n{passed} passed, {} failed, {not_built} not built, on PostgreSQL {major}", failed.len());
+    println!("\n{passed} passed, {} failed, {not_built} not built, on PostgreSQL {}", failed.len(), call.major);
     if failed.is_empty() { Ok(()) } else { bail!("failed: {}", failed.join(" ")) }
 }
 
+/// What was asked for.
+struct Call {
+    dir: PathBuf,
+    only: Vec<String>,
+    major: u32,
+    verbose: bool,
+}
+
+impl Call {
+    fn parse(arguments: &[String]) -> Result<Self> {
+        let (mut places, mut major, mut verbose) = (Vec::new(), 15, false);
+        let mut words = arguments.iter();
+        while let Some(word) = words.next() {
+            match word.as_str() {
+                "--pg" => major = pg::number(words.next().context("--pg needs a version")?)?,
+                "-v" => verbose = true,
+                flag if flag.starts_with('-') => bail!("{flag} is not known; cargo xtask help"),
+                other => places.push(other.to_owned()),
+            }
+        }
+        if places.is_empty() {
+            bail!("cargo xtask cases DIR [NNN…] [--pg V] [-v]");
+        }
+        let dir = PathBuf::from(places.remove(0));
+        Ok(Self { dir, only: places, major, verbose })
+    }
+
+    /// The folders of cases, in order.
+    fn folders(&self) -> Result<Vec<PathBuf>> {
+        let entries = fs::read_dir(&self.dir).with_context(|| self.dir.display().to_string())?;
+        let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        folders.retain(|folder| {
+            let wanted = self.only.is_empty() || self.only.contains(&number_of(&name_of(folder)));
+            wanted && folder.join("case.md").is_file()
+        });
+        folders.sort();
+        if folders.is_empty() {
+            bail!("no such case in {}", self.dir.display());
+        }
+        Ok(folders)
+    }
+}
+
+fn name_of(folder: &Path) -> String {
+    folder.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+fn number_of(name: &str) -> String {
+    name.split('-').next().unwrap_or_default().to_owned()
+}
+
+/// Facts of `case.md`: its lines `- key: value`.
+#[derive(Debug)]
+pub(crate) struct Facts(BTreeMap<String, String>);
+
+impl Facts {
+    fn read(folder: &Path) -> Result<Self> {
+        Ok(Self::parse(&fs::read_to_string(folder.join("case.md"))?))
+    }
+
+    fn parse(text: &str) -> Self {
+        let pairs = text.lines().filter_map(|line| line.strip_prefix("- ")?.split_once(": "));
+        Self(pairs.map(|(key, value)| (key.to_owned(), value.trim().trim_matches('`').to_owned())).collect())
+    }
+
+    /// A fact that may be absent.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    /// A fact that every case has.
+    pub(crate) fn need(&self, name: &str) -> Result<&str> {
+        self.get(name).with_context(|| format!("case.md has no {name}"))
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
 enum Verdict {
     Passed(String),
     NotBuilt(String),
     Failed(String),
 }
 
-/// Facts of `case.md`: lines `- key: value`.
-fn facts(folder: &Path) -> Result<BTreeMap<String, String>> {
-    let text = fs::read_to_string(folder.join("case.md"))?;
-    Ok(text
-        .lines()
-        .filter_map(|line| line.strip_prefix("- ")?.split_once(": "))
-        .map(|(key, value)| (key.to_owned(), value.trim().trim_matches('`').to_owned()))
-        .collect())
+/// What the calls of one case answered.
+#[derive(Debug, Default)]
+struct Story {
+    exits: Vec<i32>,
+    codes: BTreeSet<String>,
+    lines: Vec<String>,
 }
 
-fn one(folder: &Path, number: &str, cluster: &Cluster, binary: &Path) -> Result<Verdict> {
-    let facts = facts(folder)?;
-    let fact = |name: &str| facts.get(name).map(String::as_str);
-    let need = |name: &str| fact(name).with_context(|| format!("case.md has no {name}"));
-    let Ok(grain) = Grain::parse(need("grain")?) else {
-        return Ok(Verdict::NotBuilt(format!("grain {}", need("grain")?)));
-    };
-    if fact("inject").is_some() {
-        return Ok(Verdict::NotBuilt("a fault has to be injected: see the suites under tests/".to_owned()));
+impl Story {
+    fn note(&mut self, what: &str, output: &Output) {
+        let exit = output.status.code().unwrap_or(-1);
+        let told = String::from_utf8_lossy(&output.stderr);
+        self.exits.push(exit);
+        let codes = told.split("error[").skip(1).filter_map(|rest| rest.split(']').next());
+        self.codes.extend(codes.map(ToOwned::to_owned));
+        self.lines.push(format!("    {what}: exit {exit}"));
+        self.lines.extend(told.lines().map(|line| format!("      {line}")));
     }
-    let database = format!("case_{number}");
-    let admin = Session::open(&cluster.url())?;
-    admin.execute(&format!("drop database if exists {database} with (force)"))?;
-    admin.execute(&format!("create database {database}"))?;
-    let url = format!("{}/{database}", cluster.url().trim_end_matches("/postgres"));
-    let session = Session::open(&url)?;
-    let file = |name: &str| fs::read_to_string(folder.join(name)).with_context(|| name.to_owned());
-    session.execute(&file("setup.sql")?).context("setup.sql")?;
-    session.execute("reset all")?;
+}
 
-    let project = Project::write(&facts, &file("pipeline.sql")?, grain)?;
-    let migrated = project.thrice(binary, &url, ["migrate".to_owned()]).output()?;
-    if !migrated.status.success() {
-        bail!("migrate: {}", String::from_utf8_lossy(&migrated.stderr));
+/// A server and the binaries.
+struct Bench {
+    cluster: Cluster,
+    plain: PathBuf,
+    failpoints: Option<PathBuf>,
+}
+
+impl Bench {
+    fn case(&self, folder: &Path) -> (Result<Verdict>, Story) {
+        let mut story = Story::default();
+        let verdict = self.tell(folder, &mut story);
+        (verdict, story)
     }
-    let login = fact("login");
-    if let Some(login) = login {
-        let grants = include_str!("../../crates/ledger/grants.sql").replace(":\"dbname\"", &database);
-        session.execute(&grants).context("grants")?;
-        session.execute(&format!("grant thrice_worker to {login}"))?;
-    }
-    let run_url = match login {
-        Some(login) => url.replace("//postgres@", &format!("//{login}@")),
-        None => url.clone(),
-    };
-    let partitions = partitions(&facts, grain)?;
-    let mut exits = Vec::new();
-    let mut codes = BTreeSet::new();
-    let mut holds: Vec<JoinHandle<Result<()>>> = Vec::new();
-    for step in need("steps")?.split(',').map(str::trim) {
-        match step {
-            "run" => {
-                for partition in &partitions {
-                    note(&project.run(binary, &run_url, partition).output()?, &mut exits, &mut codes);
-                }
-            }
-            "parallel" => {
-                for partition in &partitions {
-                    let started: Vec<_> = (0..2)
-                        .map(|_| {
-                            project
-                                .run(binary, &run_url, partition)
-                                .stdout(std::process::Stdio::piped())
-                                .stderr(std::process::Stdio::piped())
-                                .spawn()
-                        })
-                        .collect::<std::io::Result<_>>()?;
-                    for child in started {
-                        let output = child.wait_with_output()?;
-                        // the other one had the partition
-                        if output.status.code() != Some(7) {
-                            note(&output, &mut exits, &mut codes);
-                        }
-                    }
-                }
-            }
-            hold if hold.starts_with("hold") => {
-                let (sql, url) = (file(hold)?, url.clone());
-                holds.push(std::thread::spawn(move || Session::open(&url)?.execute(&sql)));
-                std::thread::sleep(Duration::from_millis(700));
-            }
-            other => session.execute(&file(other)?).with_context(|| other.to_owned())?,
+
+    fn tell(&self, folder: &Path, story: &mut Story) -> Result<Verdict> {
+        let facts = Facts::read(folder)?;
+        let Ok(grain) = Grain::parse(facts.need("grain")?) else {
+            return Ok(Verdict::NotBuilt(format!("grain {}", facts.need("grain")?)));
+        };
+        let zombie = match facts.get("inject") {
+            None => false,
+            Some(ZOMBIE) => true,
+            Some(other) => return Ok(Verdict::NotBuilt(format!("the bench cannot make this fault: {other}"))),
+        };
+        let file = |name: &str| fs::read_to_string(folder.join(name)).with_context(|| name.to_owned());
+        let database = format!("case_{}", number_of(&name_of(folder)));
+        Session::open(&self.cluster.url())?
+            .run(&format!("drop database if exists {database} with (force); create database {database}"))?;
+        let url = self.cluster.url_of("postgres", &database);
+        Session::open(&url)?.run(&file("setup.sql")?).context("setup.sql")?;
+
+        let schedule = Schedule::new(grain, Zone::named(facts.need("zone")?)?);
+        let binary = if zombie { self.failpoints.as_ref().unwrap_or(&self.plain) } else { &self.plain };
+        let project = CaseProject::write(&facts, &file("pipeline.sql")?, &schedule, binary)?;
+        let migrated = project.migrate(&url)?;
+        if !migrated.status.success() {
+            bail!("thrice migrate: {}", String::from_utf8_lossy(&migrated.stderr));
         }
+        let login = facts.get("login").unwrap_or("postgres");
+        if login != "postgres" {
+            let session = Session::open(&url)?;
+            session.run(include_str!("../../crates/ledger/grants.sql")).context("grants")?;
+            session.run(&format!("grant thrice_worker to {login}"))?;
+        }
+        let steps: Vec<&str> = facts.need("steps")?.split(',').map(str::trim).collect();
+        let walk = Walk { project: &project, admin_url: &url, run_url: self.cluster.url_of(login, &database) };
+        let stopped = walk.steps(&steps, &file, zombie, story)?;
+
+        if story.codes.contains(NOT_BUILT) {
+            return Ok(Verdict::NotBuilt(format!("strategy {}", facts.need("strategy")?)));
+        }
+        let ledger = Session::open(&url)?.rows(
+            "select distinct coalesce(sqlstate, error_code, failure_class) from thrice.pipeline_run_ledger where status = 'failed'",
+        )?;
+        story.codes.extend(ledger);
+        let fresh = Session::open(&url)?;
+        fresh.run("set time zone 'UTC'")?;
+        let got = fresh.rows(&file("expect.sql")?)?.join("\n");
+        let want = file("expected.txt")?;
+        Ok(judge(facts.need("outcome")?, story, &stopped, got.trim(), want.trim()))
     }
-    for hold in holds {
-        hold.join().map_err(|_| anyhow::anyhow!("a holding session panicked"))??;
-    }
-    if codes.contains("TH0226") {
-        return Ok(Verdict::NotBuilt(format!("strategy {}", fact("strategy").unwrap_or("?"))));
-    }
-    let ledger = session.rows("select distinct coalesce(sqlstate, error_code, failure_class) from thrice.pipeline_run_ledger where status = 'failed'")?;
-    codes.extend(ledger);
-    let fresh = Session::open(&url)?;
-    fresh.execute("set time zone 'UTC'")?;
-    let got = fresh.rows(&file("expect.sql")?)?.join("\n");
-    let want = file("expected.txt")?;
-    drop(fresh);
-    drop(session);
-    let verdict = judge(need("outcome")?, &exits, &codes, got.trim(), want.trim());
-    admin.execute(&format!("drop database if exists {database} with (force)"))?;
-    Ok(verdict)
 }
 
-fn note(output: &Output, exits: &mut Vec<i32>, codes: &mut BTreeSet<String>) {
-    exits.push(output.status.code().unwrap_or(-1));
-    let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    codes.extend(text.split("error[").skip(1).filter_map(|rest| rest.split(']').next()).map(ToOwned::to_owned));
+/// The steps of one case.
+struct Walk<'a> {
+    project: &'a CaseProject,
+    admin_url: &'a str,
+    run_url: String,
 }
 
-fn judge(outcome: &str, exits: &[i32], codes: &BTreeSet<String>, got: &str, want: &str) -> Verdict {
-    let seen: Vec<&str> = codes.iter().map(String::as_str).collect();
-    let note = format!("wanted {outcome}, got exits {exits:?} {}", seen.join(" "));
+impl Walk<'_> {
+    /// Takes all steps; answers with the exit codes of the runs that were stopped and went on at the end.
+    fn steps(
+        &self,
+        steps: &[&str],
+        file: &dyn Fn(&str) -> Result<String>,
+        zombie: bool,
+        story: &mut Story,
+    ) -> Result<Vec<i32>> {
+        let (mut holds, mut zombies) = (Vec::new(), Vec::new());
+        for (at, step) in steps.iter().enumerate() {
+            match *step {
+                "run" if zombie && at == 0 => zombies = self.start_and_stop()?,
+                "run" => self.run(story)?,
+                "parallel" => self.parallel(story)?,
+                hold if hold.starts_with("hold") => holds.push(hold_open(self.admin_url, &file(hold)?)),
+                other => Session::open(self.admin_url)?.run(&file(other)?).with_context(|| other.to_owned())?,
+            }
+        }
+        let mut exits = Vec::new();
+        for zombie in zombies {
+            signal("CONT", zombie.id())?;
+            let output = zombie.wait_with_output()?;
+            let mut own = Story::default();
+            own.note("the stopped run", &output);
+            story.lines.extend(own.lines);
+            exits.extend(own.exits);
+        }
+        for hold in holds {
+            // a session that was ended by the case itself is no fault
+            let ended = hold.join().map_err(|_| anyhow::anyhow!("a holding session panicked"))?;
+            if let Err(error) = ended {
+                story.lines.push(format!("    holding session: {error:#}"));
+            }
+        }
+        Ok(exits)
+    }
+
+    fn run(&self, story: &mut Story) -> Result<()> {
+        for partition in &self.project.partitions {
+            let output = self.project.run(&self.run_url, partition).output()?;
+            story.note(&format!("run {}", partition.key), &output);
+        }
+        Ok(())
+    }
+
+    /// Each partition by two processes at once. That one of them finds it held is what should be.
+    fn parallel(&self, story: &mut Story) -> Result<()> {
+        for partition in &self.project.partitions {
+            let both = [0, 1].map(|_| start(self.project.run(&self.run_url, partition)));
+            for child in both {
+                let output = child?.wait_with_output()?;
+                if output.status.code() != Some(HELD) {
+                    story.note(&format!("one of two runs of {}", partition.key), &output);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs that are ready to publish and stand still, so long that their leases are over.
+    fn start_and_stop(&self) -> Result<Vec<std::process::Child>> {
+        let mut children = Vec::new();
+        for partition in &self.project.partitions {
+            let mut command = self.project.run(&self.run_url, partition);
+            command.env("FAILPOINTS", "after_validate=return(stop)");
+            let mut child = start(command)?;
+            let begun = Instant::now();
+            while !is_stopped(child.id()) {
+                if child.try_wait()?.is_some() || begun.elapsed() > Duration::from_secs(30) {
+                    bail!("the run of {} did not come to its publish", partition.key);
+                }
+                sleep(Duration::from_millis(20));
+            }
+            children.push(child);
+        }
+        sleep(Duration::from_secs(LEASE_SECONDS + 1));
+        Ok(children)
+    }
+}
+
+/// A script in another session, left running.
+fn hold_open(url: &str, script: &str) -> JoinHandle<Result<()>> {
+    let (url, script) = (url.to_owned(), script.to_owned());
+    let holding = std::thread::spawn(move || Session::open(&url)?.run(&script));
+    sleep(Duration::from_millis(700));
+    holding
+}
+
+fn signal(name: &str, pid: u32) -> Result<()> {
+    crate::process::read(Command::new("sh").args(["-c", "kill -\"$0\" \"$1\"", name, &pid.to_string()])).map(drop)
+}
+
+fn is_stopped(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
+}
+
+fn judge(outcome: &str, story: &Story, stopped: &[i32], got: &str, want: &str) -> Verdict {
+    let codes: Vec<&str> = story.codes.iter().map(String::as_str).collect();
+    let overtaken = if stopped.is_empty() { String::new() } else { format!(", of the overtaken runs {stopped:?}") };
+    let note = format!("wanted {outcome}, got exits {:?}{overtaken} {}", story.exits, codes.join(" "));
     if got != want {
-        return Verdict::Failed(format!("{note}\n  rows wanted:\n{want}\n  rows got:\n{got}"));
+        return Verdict::Failed(format!("{note}\n    rows wanted:\n{want}\n    rows got:\n{got}\n"));
     }
-    if let Some(exit) = exits.iter().find(|exit| NOT_A_REFUSAL.contains(exit) || **exit < 0) {
-        return Verdict::Failed(format!("{note}: exit {exit}"));
+    if story.exits.iter().chain(stopped).any(|exit| NO_ANSWER.contains(exit) || *exit < 0) {
+        return Verdict::Failed(note);
     }
-    let refused = exits.iter().any(|exit| *exit != 0) || !codes.is_empty();
-    let right = if outcome == "ok" { exits.iter().all(|exit| *exit == 0) } else { refused };
-    if right { Verdict::Passed(note) } else { Verdict::Failed(note) }
+    let all_passed = story.exits.iter().all(|exit| *exit == 0);
+    let right = if outcome == "ok" { all_passed } else { !all_passed || !story.codes.is_empty() };
+    // what was overtaken must not say that it has published
+    if right && !stopped.contains(&0) { Verdict::Passed(note) } else { Verdict::Failed(note) }
 }
 
-/// The whole intervals inside `[from, to)`.
-fn partitions(facts: &BTreeMap<String, String>, grain: Grain) -> Result<Vec<Partition>> {
-    let at = |name: &str| -> Result<Timestamp> { Ok(facts.get(name).with_context(|| name.to_owned())?.parse()?) };
-    let zone = Zone::named(facts.get("zone").context("zone")?)?;
-    let within = Interval::new(at("from")?, at("to")?)?;
-    Ok(Schedule::new(grain, zone).partitions(within).collect())
-}
+#[cfg(test)]
+mod unit {
+    use super::*;
 
-/// The case as a project on disk, removed when the value goes.
-struct Project {
-    folder: PathBuf,
-}
+    fn story(exits: &[i32], codes: &[&str]) -> Story {
+        Story { exits: exits.to_vec(), codes: codes.iter().map(|code| (*code).to_owned()).collect(), lines: Vec::new() }
+    }
 
-impl Project {
-    fn write(facts: &BTreeMap<String, String>, query: &str, grain: Grain) -> Result<Self> {
-        let get = |name: &str| facts.get(name).map(String::as_str).unwrap_or_default();
-        let folder = std::env::temp_dir().join(format!("thrice-case-{}", std::process::id()));
-        if folder.exists() {
-            fs::remove_dir_all(&folder)?;
+    fn passes(outcome: &str, story: &Story, stopped: &[i32]) -> bool {
+        matches!(judge(outcome, story, stopped, "1|2", "1|2"), Verdict::Passed(_))
+    }
+
+    #[test]
+    fn an_outcome_is_told_by_exit_codes_and_ledger() {
+        assert!(passes("ok", &story(&[0, 0], &[]), &[]));
+        assert!(passes("ok", &story(&[0], &["55P03"]), &[]), "a failed attempt before the one that published");
+        assert!(!passes("ok", &story(&[0, 4], &[]), &[]));
+        assert!(passes("reject DUPKEY", &story(&[4], &[]), &[]));
+        assert!(passes("reject 55P03", &story(&[0, 0], &["55P03"]), &[]));
+        assert!(!passes("reject 55P03", &story(&[0, 0], &[]), &[]));
+    }
+
+    #[test]
+    fn a_bug_an_open_outcome_and_a_signal_are_no_answer() {
+        for exit in [1, 9, -1] {
+            assert!(!passes("reject DUPKEY", &story(&[exit, 4], &[]), &[]));
         }
-        fs::create_dir_all(folder.join("pipelines"))?;
-        let project = Self { folder };
-        let zone = Zone::named(get("zone"))?;
-        let start = zone.date(get("from").parse()?);
-        let quote = |text: &str| toml_text(text);
-        let keys: Vec<String> = get("key").split(',').map(str::trim).filter(|key| !key.is_empty()).map(quote).collect();
-        let key = if keys.is_empty() { String::new() } else { format!("key = [{}]\n", keys.join(", ")) };
-        let rows = if get("strategy") == "merge" { "rows = \"complete\"\n" } else { "" };
-        fs::write(
-            project.folder.join("thrice.toml"),
-            format!(
-                "[project]\nname = \"case\"\ntime_zone = {}\n[database]\nurl_env = \"DATABASE_URL\"\n",
-                quote(zone.name())
-            ),
-        )?;
-        fs::write(
-            project.folder.join("pipelines/case.toml"),
-            format!(
-                "[interval]\ngrain = \"{grain}\"\nstart = \"{start}\"\n[target]\ntable = {}\nstrategy = {}\ninterval_column = {}\n{key}{rows}allow_empty = true\n[retry]\nattempts = 3\nfirst_delay = \"1s\"\n[timeouts]\nlock = \"1s\"\n",
-                quote(get("target")),
-                quote(get("strategy")),
-                quote(get("time_column"))
-            ),
-        )?;
-        fs::write(project.folder.join("pipelines/case.sql"), query)?;
-        Ok(project)
     }
 
-    fn thrice(&self, binary: &Path, url: &str, arguments: impl IntoIterator<Item = String>) -> Command {
-        let mut command = Command::new(binary);
-        command
-            .arg("-C")
-            .arg(&self.folder)
-            .args(arguments)
-            .env("DATABASE_URL", url)
-            .env("NO_COLOR", "1")
-            .stdin(std::process::Stdio::null());
-        command
+    #[test]
+    fn an_overtaken_run_must_not_succeed() {
+        assert!(passes("ok", &story(&[0], &[]), &[7]));
+        assert!(!passes("ok", &story(&[0], &[]), &[0]));
     }
 
-    fn run(&self, binary: &Path, url: &str, partition: &Partition) -> Command {
-        let words = ["run", "case", partition.key.as_str(), "--overwrite-existing", "--reason", "a case of the bench"];
-        self.thrice(binary, url, words.map(ToOwned::to_owned))
+    #[test]
+    fn rows_decide_first() {
+        assert!(matches!(judge("ok", &story(&[0], &[]), &[], "1|2", "1|3"), Verdict::Failed(_)));
     }
-}
 
-impl Drop for Project {
-    fn drop(&mut self) {
-        drop(fs::remove_dir_all(&self.folder));
+    #[test]
+    fn facts_are_lines_of_a_list() {
+        let facts = Facts::parse("# name\n- target: `a.b`\n- zone: UTC\ntext - no: fact\n");
+        assert_eq!(facts.get("target"), Some("a.b"));
+        assert_eq!(facts.get("zone"), Some("UTC"));
+        assert!(facts.get("no").is_none() && facts.need("no").is_err());
     }
-}
-
-/// A TOML basic string.
-fn toml_text(text: &str) -> String {
-    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }

@@ -1,32 +1,26 @@
 //! `cargo xtask ci`: the tests, and what else must hold before a change lands.
 
-use std::process::Command;
+use anyhow::{Result, bail};
 
-use anyhow::Result;
+use crate::process::cargo;
+use crate::steps::Steps;
+use crate::{deny, prepare_sqlx, test};
 
-use crate::process::{cargo, run as call};
-use crate::{prepare_sqlx, test};
-
-/// Version of cargo-deny that the rules were written for.
-const DENY: &str = "0.18.9";
-
-/// `cargo xtask ci`
+/// `cargo xtask ci [--no-test]`
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    if !arguments.iter().any(|argument| argument == "--no-test") {
-        test::run(&[])?;
+    let mut steps = Steps::default();
+    match arguments {
+        [] => steps.note("test", test::run(&[])),
+        [flag] if flag == "--no-test" => {}
+        _ => bail!("cargo xtask ci [--no-test]"),
     }
-    call(cargo().args(["fmt", "--all", "--check"]))?;
-    call(cargo().args(["clippy", "-q", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"]))?;
-    call(cargo().args(["doc", "-q", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))?;
-    prepare_sqlx::run(&["--check".to_owned()])?;
-    deny()
-}
-
-fn deny() -> Result<()> {
-    let found = Command::new("cargo-deny").arg("--version").output().is_ok_and(|output| output.status.success());
-    if !found {
-        call(cargo().args(["install", "cargo-deny", "--version", DENY, "--locked", "-q"]))?;
-    }
-    // advisories need a database from the network that a closed build does not have
-    call(cargo().args(["deny", "--all-features", "check", "bans", "licenses", "sources"]))
+    steps.run("format", cargo()?.args(["fmt", "--all", "--check"]));
+    let clippy = ["clippy", "-q", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"];
+    steps.run("clippy", cargo()?.args(clippy));
+    steps.run("docs", cargo()?.args(["doc", "-q", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"));
+    println!("\n== offline data of the ledger's queries");
+    steps.note("offline data of the ledger's queries", prepare_sqlx::check());
+    println!("\n== cargo-deny");
+    steps.note("cargo-deny", deny::check());
+    steps.finish()
 }

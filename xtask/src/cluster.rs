@@ -1,163 +1,183 @@
-//! A throwaway cluster: made from a template, started, stopped and removed when the value goes. Its files are not
-//! flushed to disk: it is for tests only.
+//! A throwaway cluster: copied from a template, started, stopped and removed when the value goes, or when this process
+//! ends in any other way. It does not flush to disk (`fsync = off`): it is for tests only.
 
 use std::fs;
 use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
 use crate::process;
-use crate::server::{Server, base};
+use crate::server::{self, Server};
+use crate::server_user::{private_folder, run_as};
 
-/// A running server with superuser `postgres` and no password, on a port of this machine only.
+/// Runs a server until it ends or our end of the pipe closes, which the kernel does for us however we end; then
+/// removes its files. SIGINT is PostgreSQL's fast shutdown.
+const KEEPER: &str = r#"
+files=$1 sockets=$2; shift 2
+exec 3<&0
+"$@" </dev/null 3<&- &
+server=$!
+(read -r nothing <&3; kill -INT "$server") 2>/dev/null &
+watcher=$!
+exec 3<&- </dev/null
+wait "$server"; code=$?
+kill "$watcher" 2>/dev/null
+rm -rf "$files" "$sockets"
+exit "$code"
+"#;
+
+/// A running server with superuser `postgres` and no password, reached by a port of this machine or a socket.
 #[derive(Debug)]
 pub(crate) struct Cluster {
     pub(crate) server: Server,
     pub(crate) port: u16,
     folder: PathBuf,
-    child: Child,
+    keeper: Child,
 }
 
 impl Cluster {
     /// Starts a new cluster.
     pub(crate) fn start(server: &Server) -> Result<Self> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        sweep()?;
         let template = template(server)?;
-        let folder = base()?.join(format!("run-{}-{}", server.major, std::process::id()));
-        if folder.exists() {
-            fs::remove_dir_all(&folder)?;
+        // a port that is free now may be taken a moment later
+        let mut tries = 0;
+        loop {
+            let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+            let name = format!("run-{}-{number}", std::process::id());
+            match Self::start_once(server, &template, &name) {
+                Ok(cluster) => return Ok(cluster),
+                Err(error) if tries < 2 => eprintln!("once more: {error:#}"),
+                Err(error) => return Err(error),
+            }
+            tries += 1;
         }
-        process::read(Command::new("cp").args(["-a", "--reflink=auto"]).arg(&template).arg(&folder))?;
-        // a free port; another process could take it in between, which then fails loudly
+    }
+
+    fn start_once(server: &Server, template: &Path, name: &str) -> Result<Self> {
+        let folder = server::folder()?.join(name);
+        private_folder(&folder)?;
+        let data = folder.join("data");
+        let mut copy = Command::new("cp");
+        copy.arg("-Rp").arg(template).arg(&data);
+        run_as(&mut copy)?;
+        process::read(&mut copy)?;
+        let sockets = PathBuf::from(format!("/tmp/thrice-xtask-{name}"));
+        private_folder(&sockets)?;
         let port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
-        let sockets = format!("/tmp/thrice-xtask-{port}");
-        fs::create_dir_all(&sockets)?;
-        give(Path::new(&sockets))?;
-        fs::write(
-            folder.join("postgresql.auto.conf"),
-            format!(
-                "listen_addresses = '127.0.0.1'\nport = {port}\nunix_socket_directories = '{sockets}'\nmax_connections = 200\nfsync = off\nfull_page_writes = off\nlog_min_messages = warning\nlog_line_prefix = '%m [%p] %q%a '\nshared_buffers = '128MB'\n"
-            ),
-        )?;
-        give(&folder)?;
-        let log = fs::File::create(base()?.join(format!("log-{}.txt", server.major)))?;
-        let mut command = Command::new(server.bin.join("postgres"));
-        command
-            .arg("-D")
-            .arg(&folder)
-            .current_dir("/")
-            .stdin(Stdio::null())
-            .stdout(log.try_clone()?)
-            .stderr(log)
-            .process_group(0);
-        as_server_user(&mut command)?;
-        let child = command.spawn().with_context(|| process::line(&command))?;
-        let mut cluster = Self { server: server.clone(), port, folder, child };
+        let mut settings = vec![
+            "listen_addresses=127.0.0.1".to_owned(),
+            format!("port={port}"),
+            format!("unix_socket_directories={}", sockets.display()),
+        ];
+        settings.extend(
+            ["max_connections=200", "fsync=off", "full_page_writes=off", "shared_buffers=128MB", "timezone=UTC"]
+                .map(ToOwned::to_owned),
+        );
+        let log = fs::File::create(log_of(server)?)?;
+        let mut command = Command::new("sh");
+        command.args(["-c", KEEPER, "keeper"]).arg(&data).arg(&sockets);
+        command.arg(server.bin.join("postgres")).arg("-D").arg(&data);
+        for setting in &settings {
+            command.args(["-c", setting]);
+        }
+        // a group of its own: Ctrl-C reaches us, and by our end the keeper
+        command.stdin(Stdio::piped()).stdout(log.try_clone()?).stderr(log).process_group(0);
+        run_as(&mut command)?;
+        let keeper = command.spawn().context("sh")?;
+        let mut cluster = Self { server: server.clone(), port, folder, keeper };
         cluster.wait()?;
         Ok(cluster)
     }
 
     /// Superuser's URL of the database `postgres`.
     pub(crate) fn url(&self) -> String {
-        format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
+        self.url_of("postgres", "postgres")
+    }
+
+    /// A login's URL of a database.
+    pub(crate) fn url_of(&self, login: &str, database: &str) -> String {
+        format!("postgres://{login}@127.0.0.1:{}/{database}", self.port)
     }
 
     fn wait(&mut self) -> Result<()> {
         let begun = Instant::now();
         while begun.elapsed() < Duration::from_mins(1) {
-            if let Some(status) = self.child.try_wait()? {
-                bail!("the server ended at once: {status}; its log is in {}", base()?.display());
+            if let Some(status) = self.keeper.try_wait()? {
+                let log = fs::read_to_string(log_of(&self.server)?).unwrap_or_default();
+                bail!("the server ended at once: {status}\n{}", log.trim());
             }
-            let ready = fs::read_to_string(self.folder.join("postmaster.pid"))
+            let ready = fs::read_to_string(self.folder.join("data/postmaster.pid"))
                 .is_ok_and(|text| text.lines().nth(7).is_some_and(|line| line.trim() == "ready"));
             if ready {
                 return Ok(());
             }
-            std::thread::sleep(Duration::from_millis(50));
+            std::thread::sleep(Duration::from_millis(20));
         }
-        bail!("the server was not ready within a minute")
+        bail!("the server was not ready within a minute; its log is {}", log_of(&self.server)?.display())
     }
 }
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        // SIGINT is the fast shutdown
-        let pid = self.child.id().to_string();
-        drop(Command::new("kill").args(["-INT", &pid]).status());
-        let begun = Instant::now();
-        while begun.elapsed() < Duration::from_secs(20) {
-            if matches!(self.child.try_wait(), Ok(Some(_))) {
-                break;
-            }
-            std::thread::sleep(Duration::from_millis(50));
+        // the pipe's end is the sign to stop
+        drop(self.keeper.stdin.take());
+        if let Err(error) = self.keeper.wait() {
+            eprintln!("the keeper of the server on port {}: {error}", self.port);
         }
-        drop(self.child.kill());
-        drop(self.child.wait());
-        drop(fs::remove_dir_all(&self.folder));
-        drop(fs::remove_dir_all(format!("/tmp/thrice-xtask-{}", self.port)));
+        if let Err(error) = fs::remove_dir_all(&self.folder) {
+            eprintln!("{}: {error}", self.folder.display());
+        }
     }
+}
+
+/// The log of the last cluster of this version.
+fn log_of(server: &Server) -> Result<PathBuf> {
+    Ok(server::folder()?.join(format!("log-{}.txt", server.major)))
 }
 
 /// A cluster as initdb makes it, kept for the next time.
 fn template(server: &Server) -> Result<PathBuf> {
     let version = process::read(Command::new(server.bin.join("postgres")).arg("--version"))?;
-    let name: String = version.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
-    let folder = base()?.join(format!("template-{}", name.trim_matches('-')));
+    let words: Vec<&str> =
+        version.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let base = server::folder()?;
+    let folder = base.join(format!("template-{}", words.join("-").to_lowercase()));
     if folder.join("PG_VERSION").exists() {
         return Ok(folder);
     }
-    let making = base()?.join(format!("making-{}", std::process::id()));
-    if making.exists() {
-        fs::remove_dir_all(&making)?;
-    }
-    fs::create_dir_all(&making)?;
-    give(&making)?;
+    let making = base.join(format!("making-{}-{}", server.major, std::process::id()));
+    private_folder(&making)?;
     let mut command = Command::new(server.bin.join("initdb"));
-    command
-        .args(["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "-D"])
-        .arg(&making)
-        .current_dir("/");
-    as_server_user(&mut command)?;
-    process::read(&mut command)?;
-    if fs::rename(&making, &folder).is_err() {
-        // another process made it meanwhile
+    command.args(["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "-D"]).arg(&making);
+    run_as(&mut command)?;
+    let made = process::read(&mut command);
+    if made.is_err() || fs::rename(&making, &folder).is_err() {
+        // another process may have made it meanwhile
         fs::remove_dir_all(&making)?;
+        made?;
     }
     Ok(folder)
 }
 
-/// Root may not run a server: it is run as `postgres`, else as `nobody`.
-pub(crate) fn is_root() -> bool {
-    process::read(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0")
-}
-
-fn server_user() -> Result<Option<(u32, u32)>> {
-    if !is_root() {
-        return Ok(None);
-    }
-    for user in ["postgres", "nobody"] {
-        let id = |flag: &str| process::read(Command::new("id").args([flag, user])).ok()?.trim().parse().ok();
-        if let (Some(uid), Some(gid)) = (id("-u"), id("-g")) {
-            return Ok(Some((uid, gid)));
+/// Removes what processes left behind that were killed: their servers have ended with them, a folder stays.
+fn sweep() -> Result<()> {
+    for entry in fs::read_dir(server::folder()?)?.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let owner = match name.split('-').collect::<Vec<_>>()[..] {
+            ["run", pid, _] | ["making", _, pid] => pid.to_owned(),
+            _ => continue,
+        };
+        let alive = process::read(Command::new("sh").args(["-c", "kill -0 \"$0\"", &owner])).is_ok();
+        if !alive {
+            fs::remove_dir_all(entry.path()).with_context(|| entry.path().display().to_string())?;
         }
     }
-    bail!("this is root, and neither a user postgres nor nobody exists to run a server as")
-}
-
-fn as_server_user(command: &mut Command) -> Result<()> {
-    if let Some((uid, gid)) = server_user()? {
-        command.uid(uid).gid(gid);
-    }
     Ok(())
-}
-
-/// Hands a folder to the server's user.
-fn give(folder: &Path) -> Result<()> {
-    if let Some((uid, gid)) = server_user()? {
-        process::read(Command::new("chown").arg("-R").arg(format!("{uid}:{gid}")).arg(folder))?;
-    }
-    process::read(Command::new("chmod").arg("0700").arg(folder)).map(drop)
 }

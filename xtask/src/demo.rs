@@ -4,17 +4,19 @@ use std::process::Command;
 
 use anyhow::Result;
 
+use crate::binary;
 use crate::process::run as call;
-use crate::{server, test};
+use crate::server::{self, MAJORS};
 
 /// `cargo xtask demo [ARGS…]`
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    let binary = test::plain_binary()?;
-    let mut command = Command::new(binary);
+    let program = binary::plain()?;
+    let mut command = Command::new(program);
     command.arg("demo").args(arguments);
-    if server::installed().is_empty() {
-        let fetched = server::any()?;
-        println!("no PostgreSQL is installed: using version {} from {}", fetched.major, fetched.bin.display());
+    if !MAJORS.iter().any(|major| server::installed(*major).is_some()) {
+        let fetched = server::fetched_or_fetch(MAJORS[MAJORS.len() - 1])?;
+        let why = if server::hidden() { "what is installed is hidden" } else { "no PostgreSQL is installed" };
+        println!("{why}: using version {} in {}", fetched.major, fetched.bin.display());
         command.env("THRICE_PG_BIN", &fetched.bin);
     }
     call(&mut command)

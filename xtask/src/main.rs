@@ -1,30 +1,39 @@
 //! `cargo xtask`: drives the project. One file a subcommand; each does its own set-up and leaves nothing running.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a developer's tool talks to its terminal")]
 
+mod binary;
+mod case_project;
 mod cases;
 mod ci;
 mod cluster;
 mod demo;
+mod deny;
+mod examples;
+mod fetch;
+mod pg;
 mod prepare_sqlx;
 mod process;
 mod psql;
 mod real;
 mod server;
+mod server_user;
+mod steps;
+mod temporary_folder;
 mod test;
 
 use anyhow::{Result, bail};
 
 const HELP: &str = "cargo xtask <command>
 
-  test [--pg 15,18] [--only SUITE] [FILTER…]
-                           unit, doc and snapshot tests once; integration suites on each server version
-  ci [--no-test]           test, then fmt, clippy, docs, examples, offline query data, cargo-deny
   demo [ARGS…]             build the command and run `thrice demo`; brings a server where none is installed
-  cases DIR [NNN…]         bug cases through the real binary: setup, steps, expected rows
-  real DIR                 pipelines over public data against their checksums (needs psql and python3)
-  mutants [NAME…]          break the line behind each promise; its test must turn red
+  test [--pg 15,18] [--suite NAME] [FILTER…]
+                           unit, doc and snapshot tests once; integration suites and examples on each server version
+  ci [--no-test]           test, then fmt, clippy, docs, offline query data, cargo-deny
+  cases DIR [NNN…] [--pg V] [-v]
+                           bug cases through the real binary: setup, steps, expected rows
+  real DIR [--pg V]        pipelines over public data against their checksums (needs psql and python3)
   pg list | pg fetch 15 16 17 18
-                           servers for tests: what is found; what is fetched into target/pg
+                           servers: what is found here; what is fetched into target/pg
   prepare-sqlx [--check]   renew the offline data of the ledger's queries
 
 THRICE_XTASK_HIDE_INSTALLED=1 acts as if no PostgreSQL were installed.";
@@ -32,15 +41,13 @@ THRICE_XTASK_HIDE_INSTALLED=1 acts as if no PostgreSQL were installed.";
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let rest = arguments.get(1..).unwrap_or_default();
-    std::env::set_current_dir(process::root()?)?;
     match arguments.first().map(String::as_str) {
+        Some("demo") => demo::run(rest),
         Some("test") => test::run(rest),
         Some("ci") => ci::run(rest),
-        Some("demo") => demo::run(rest),
         Some("cases") => cases::run(rest),
         Some("real") => real::run(rest),
-
-        Some("pg") => server::run(rest),
+        Some("pg") => pg::run(rest),
         Some("prepare-sqlx") => prepare_sqlx::run(rest),
         None | Some("help" | "--help" | "-h") => {
             println!("{HELP}");

@@ -11,6 +11,11 @@ pub(crate) fn root() -> Result<PathBuf> {
     Ok(manifest.parent().context("xtask has no parent folder")?.to_path_buf())
 }
 
+/// Where cargo puts what it builds.
+pub(crate) fn target() -> Result<PathBuf> {
+    Ok(std::env::var_os("CARGO_TARGET_DIR").map_or(root()?.join("target"), PathBuf::from))
+}
+
 /// Runs a command with this terminal's streams; fails where it fails.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     eprintln!("+ {}", line(command));
@@ -30,9 +35,23 @@ pub(crate) fn read(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// The cargo that runs us.
-pub(crate) fn cargo() -> Command {
-    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+/// The cargo that runs us, in the checkout's folder, without the shell's own database settings.
+pub(crate) fn cargo() -> Result<Command> {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(root()?);
+    without_settings(&mut command);
+    Ok(command)
+}
+
+/// Takes away every variable that names a database or steers thrice: what a developer has set must not decide a test.
+pub(crate) fn without_settings(command: &mut Command) {
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        let ours = text.starts_with("THRICE_") && text != "THRICE_INTERVAL_CASES";
+        if ours || text.starts_with("PG") || ["DATABASE_URL", "DATABASE_ADDRESS", "FAILPOINTS"].contains(&&*text) {
+            command.env_remove(&name);
+        }
+    }
 }
 
 /// The command as one could type it.

@@ -1,125 +1,125 @@
 //! `cargo xtask test`: everything that must hold, without a step by hand.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
 use crate::cluster::Cluster;
-use crate::process::{self, cargo, root};
-use crate::server;
+use crate::process::cargo;
+use crate::steps::Steps;
+use crate::{binary, examples, pg, server};
 
-/// Packages whose integration tests ask a server.
-const WITH_SERVER: [&str; 7] = [
-    "thrice-connect",
-    "thrice-ledger",
-    "thrice-sql-publish",
-    "thrice-checks",
-    "thrice-fault-relay",
-    "thrice-local-postgres",
-    "thrice-cli",
-];
+/// Crates whose integration tests ask no server: they run once.
+const WITHOUT_SERVER: [&str; 3] = ["thrice-core", "thrice-pipeline", "xtask"];
 
 /// What to run, and where.
+#[derive(Debug, PartialEq, Eq)]
 struct Plan {
     versions: Vec<u32>,
-    only: Option<String>,
+    suite: Option<String>,
     filters: Vec<String>,
 }
 
-/// `cargo xtask test`
+impl Plan {
+    /// True where nothing is left out.
+    fn whole(&self) -> bool {
+        self.suite.is_none() && self.filters.is_empty()
+    }
+}
+
+/// `cargo xtask test [--pg 15,18] [--suite NAME] [FILTER…]`
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let plan = parse(arguments)?;
-    let all = plan.only.is_none() && plan.filters.is_empty();
-    if all {
-        process::run(cargo().args(["test", "--workspace", "--lib", "--bins", "--exclude", "xtask", "-q"]))?;
-        process::run(cargo().args(["test", "--workspace", "--doc", "--exclude", "xtask", "-q"]))?;
-        // `core` and `pipeline` need no server for their integration tests
-        process::run(cargo().args([
-            "test",
-            "-p",
-            "thrice-core",
-            "-p",
-            "thrice-pipeline",
-            "--tests",
-            "--examples",
-            "-q",
-        ]))?;
+    // servers first: where one cannot be had, that is known before the build
+    let servers: Vec<_> = plan.versions.iter().map(|major| server::of_version(*major)).collect::<Result<_>>()?;
+    let mut steps = Steps::default();
+    steps.must("build", cargo()?.args(["test", "-q", "--workspace", "--no-run"]))?;
+    let binary = binary::with_failpoints()?;
+
+    if plan.suite.is_none() {
+        steps.run("unit tests", tests(&["--lib", "--bins"], &[], &plan)?.args(&plan.filters));
+        let once: Vec<&str> = WITHOUT_SERVER.iter().flat_map(|package| ["-p", package]).collect();
+        let mut command = cargo()?;
+        command.args(["test", "-q", "--no-fail-fast", "--test", "*"]).args(once).arg("--").args(&plan.filters);
+        steps.run("integration tests that need no server", &mut command);
     }
-    let binary = failpoints_binary()?;
-    for major in &plan.versions {
-        let cluster = Cluster::start(&server::of_version(*major)?)?;
-        println!("\n== PostgreSQL {major} ({})", cluster.server.bin.display());
-        if all {
-            let mut command = with_server(&cluster, &binary);
-            command.args(["test", "-q", "--test", "*"]);
-            for package in WITH_SERVER {
-                command.args(["-p", package]);
-            }
-            process::run(&mut command)?;
+    if plan.whole() {
+        steps.run("doc tests", cargo()?.args(["test", "-q", "--workspace", "--doc"]));
+    }
+    for server in &servers {
+        let cluster = Cluster::start(server)?;
+        println!("\n== PostgreSQL {} ({})", server.major, server.bin.display());
+        let suite = plan.suite.as_deref().unwrap_or("*");
+        let mut command = tests(&["--test", suite], &WITHOUT_SERVER, &plan)?;
+        with_server(&mut command, &cluster, &binary).args(&plan.filters);
+        steps.run(&format!("integration tests on PostgreSQL {}", server.major), &mut command);
+        if plan.whole() {
+            examples::run(&cluster, &mut steps)?;
         }
-        let mut command = with_server(&cluster, &binary);
-        command.args(["test", "-p", "thrice-tests"]);
-        match &plan.only {
-            Some(suite) => command.args(["--test", suite]),
-            None => command.args(["--tests"]),
-        };
-        command.arg("--").args(&plan.filters);
-        process::run(&mut command)?;
     }
-    println!(
-        "\nall of it on PostgreSQL {}",
-        plan.versions.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
-    );
-    Ok(())
+    steps.finish()
 }
 
 fn parse(arguments: &[String]) -> Result<Plan> {
-    let mut plan = Plan { versions: vec![15, 18], only: None, filters: Vec::new() };
+    let mut plan = Plan { versions: vec![15, 18], suite: None, filters: Vec::new() };
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
         match word.as_str() {
             "--pg" => {
                 let list = words.next().context("--pg needs versions, as in --pg 15,18")?;
-                plan.versions = list
-                    .split(',')
-                    .map(|v| v.parse().with_context(|| format!("{v:?} is no version")))
-                    .collect::<Result<_>>()?;
+                plan.versions = list.split(',').map(pg::number).collect::<Result<_>>()?;
             }
-            "--only" => plan.only = Some(words.next().context("--only needs a suite")?.clone()),
-            flag if flag.starts_with("--") => bail!("{flag} is not known; cargo xtask help"),
+            "--suite" => plan.suite = Some(words.next().context("--suite needs a name")?.clone()),
+            flag if flag.starts_with('-') => bail!("{flag} is not known; cargo xtask help"),
             filter => plan.filters.push(filter.to_owned()),
         }
     }
     Ok(plan)
 }
 
-fn with_server(cluster: &Cluster, binary: &PathBuf) -> Command {
-    let mut command = cargo();
+/// `cargo test` over the workspace without some packages, ready for filters.
+fn tests(kinds: &[&str], without: &[&str], plan: &Plan) -> Result<Command> {
+    let mut command = cargo()?;
+    command.args(["test", "--workspace", "--no-fail-fast"]).args(kinds);
+    if plan.whole() {
+        // a dot a test; a part is shown by name
+        command.arg("-q");
+    }
+    command.args(without.iter().flat_map(|package| ["--exclude", package]));
+    command.arg("--");
+    Ok(command)
+}
+
+fn with_server<'a>(command: &'a mut Command, cluster: &Cluster, binary: &Path) -> &'a mut Command {
     command
         .env("THRICE_TEST_DATABASE_URL", cluster.url())
         .env("THRICE_TEST_PG_BIN", &cluster.server.bin)
-        .env("THRICE_TEST_BIN", binary);
-    command
+        .env("THRICE_TEST_BIN", binary)
 }
 
-/// The binary with failpoints, as a copy that the next build does not replace.
-pub(crate) fn failpoints_binary() -> Result<PathBuf> {
-    process::run(cargo().args(["build", "-q", "-p", "thrice-cli", "--features", "failpoints"]))?;
-    let copy = root()?.join("target/failpoints/thrice");
-    std::fs::create_dir_all(root()?.join("target/failpoints"))?;
-    // a new file: the old one may still be running
-    drop(std::fs::remove_file(&copy));
-    std::fs::copy(target_dir()?.join("debug/thrice"), &copy)?;
-    Ok(copy)
-}
+#[cfg(test)]
+mod unit {
+    use super::*;
 
-fn target_dir() -> Result<PathBuf> {
-    Ok(std::env::var_os("CARGO_TARGET_DIR").map_or(root()?.join("target"), PathBuf::from))
-}
+    fn plan(text: &str) -> Result<Plan> {
+        parse(&text.split_whitespace().map(ToOwned::to_owned).collect::<Vec<_>>())
+    }
 
-/// The binary as users have it.
-pub(crate) fn plain_binary() -> Result<PathBuf> {
-    process::run(cargo().args(["build", "-q", "-p", "thrice-cli"]))?;
-    Ok(target_dir()?.join("debug/thrice"))
+    #[test]
+    fn versions_suite_and_filters_are_told_apart() {
+        let read = plan("--pg 16,17 crash --suite commit lost").unwrap();
+        assert_eq!(read.versions, [16, 17]);
+        assert_eq!(read.suite.as_deref(), Some("commit"));
+        assert_eq!(read.filters, ["crash", "lost"]);
+        assert!(!read.whole());
+        assert!(plan("").unwrap().whole());
+    }
+
+    #[test]
+    fn a_version_that_is_not_supported_is_refused() {
+        assert!(plan("--pg 14").is_err());
+        assert!(plan("--pg").is_err());
+        assert!(plan("--release").is_err());
+    }
 }

@@ -1,0 +1,26 @@
+//! The `thrice` binary: as users have it, or with failpoints.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::Result;
+
+use crate::process::{self, cargo, target};
+
+/// The binary with failpoints, as a copy that the next build does not replace.
+pub(crate) fn with_failpoints() -> Result<PathBuf> {
+    process::run(cargo()?.args(["build", "-q", "-p", "thrice-cli", "--features", "failpoints"]))?;
+    let folder = target()?.join("failpoints");
+    fs::create_dir_all(&folder)?;
+    // a new file under the old name: the old one may still be running
+    let (new, copy) = (folder.join(format!("thrice-{}", std::process::id())), folder.join("thrice"));
+    fs::copy(target()?.join("debug/thrice"), &new)?;
+    fs::rename(&new, &copy)?;
+    Ok(copy)
+}
+
+/// The binary as users have it.
+pub(crate) fn plain() -> Result<PathBuf> {
+    process::run(cargo()?.args(["build", "-q", "-p", "thrice-cli"]))?;
+    Ok(target()?.join("debug/thrice"))
+}
