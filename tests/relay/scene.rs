@@ -69,6 +69,8 @@ pub(crate) struct Round {
     pub(crate) runs: Vec<RunRow>,
     pub(crate) resolved: bool,
     pub(crate) took: Duration,
+    /// From the fault to the end of the call.
+    pub(crate) after_fault: Duration,
 }
 
 impl Scene {
@@ -157,15 +159,19 @@ impl Scene {
         self.relay.disarm();
         self.relay.arm(self.lose(fault));
         let begun = Instant::now();
-        let finished = self.run(key).await?.expect_code(0);
-        let took = begun.elapsed();
+        let (finished, met) = tokio::join!(self.run(key), async {
+            // a call that never sends its COMMIT must not hang the test
+            let met = tokio::time::timeout(Duration::from_secs(120), self.relay.wait_fired(fired + 1));
+            met.await.map(|()| begun.elapsed()).unwrap_or_default()
+        });
+        let (finished, took) = (finished?.expect_code(0), begun.elapsed());
         ensure!(self.relay.fired() == fired + 1, "the fault did not meet exactly one COMMIT");
         let runs = self.runs(key, before).await?;
         let resolved = self
             .hold_against(key, &finished, &runs)
             .await
             .with_context(|| format!("{fault:?} on {key}: {runs:?}\n{}\n{}", finished.stdout(), finished.stderr()))?;
-        Ok(Round { runs, resolved, took })
+        Ok(Round { runs, resolved, took, after_fault: took.saturating_sub(met) })
     }
 
     /// Whether a call that ended well told the truth about `runs`, the runs of its time.

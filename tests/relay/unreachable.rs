@@ -25,7 +25,10 @@ async fn lose_and_come_back(fault: Fault, committed: bool) -> Result<()> {
         scene.relay.accept_again();
         let again = scene.run_direct("2026-03-02").await?.expect_code(0);
         let runs = scene.runs("2026-03-02", before).await?;
-        scene.is_sound("2026-03-02").await.with_context(|| format!("{runs:?}"))?;
+        scene
+            .is_sound("2026-03-02")
+            .await
+            .with_context(|| format!("{runs:?}\n{}{}{}", finished.stderr(), again.stdout(), again.stderr()))?;
         let receipts: Vec<_> =
             runs.iter().filter_map(|run| run.receipt.as_ref().map(|(kind, _)| kind.as_str())).collect();
         let json = again.json()?;

@@ -4,10 +4,12 @@
 //! Two environment variables are set by `cargo xtask test`: `THRICE_TEST_DATABASE_URL`, a superuser's URL of a
 //! throwaway server, and `THRICE_TEST_BIN`, the binary built with the feature `failpoints`.
 
+pub mod bench;
 pub mod database;
 pub mod process;
 pub mod project;
 
+pub use bench::Bench;
 pub use database::Scratch;
 pub use process::{Finished, Thrice};
 pub use project::{PipelineText, Project};

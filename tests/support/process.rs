@@ -111,6 +111,22 @@ impl Finished {
         self
     }
 
+    /// Fails with both streams when this error code was not reported.
+    #[track_caller]
+    pub fn expect_error(self, code: &str) -> Self {
+        let told = self.stderr().contains(code);
+        assert!(told, "{code} was not reported\nstdout:\n{}\nstderr:\n{}", self.stdout(), self.stderr());
+        self
+    }
+
+    /// Fails with both streams when standard output or standard error does not hold the text.
+    #[track_caller]
+    pub fn expect_text(self, text: &str) -> Self {
+        let told = self.stderr().contains(text) || self.stdout().contains(text);
+        assert!(told, "no {text:?}\nstdout:\n{}\nstderr:\n{}", self.stdout(), self.stderr());
+        self
+    }
+
     /// Fails when no signal 9 ended it.
     #[track_caller]
     pub fn expect_killed(self) -> Self {

@@ -18,6 +18,13 @@ pub struct PipelineText {
     pub sql: String,
 }
 
+impl PipelineText {
+    /// A pipeline of two texts.
+    pub fn new(name: &str, toml: &str, sql: &str) -> Self {
+        Self { name: name.to_owned(), toml: toml.to_owned(), sql: sql.to_owned() }
+    }
+}
+
 /// A folder with `thrice.toml` and pipelines, and the URL its calls use.
 #[derive(Debug)]
 pub struct Project {
