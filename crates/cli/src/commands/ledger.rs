@@ -19,13 +19,18 @@ pub(crate) async fn run(global: &Global, args: &Ledger, output: Output) -> Outco
     let ledger = database::ledger(&database).await?;
     let runs = ledger.runs(args.pipeline.as_deref(), args.since, args.limit).await?;
     output.object(&json!({ "schema": "thrice.ledger/1", "runs": runs.iter().map(as_json).collect::<Vec<_>>() }));
-    let mut rows =
-        vec![["run", "pipeline", "key", "outcome", "rows", "trigger", "by", "when", "reason"].map(ToOwned::to_owned)];
-    rows.extend(runs.iter().map(cells));
-    for line in table(&rows) {
+    for line in lines_of(&runs) {
         output.line(line);
     }
     Ok(Exit::Ok)
+}
+
+/// Runs as a table.
+pub(crate) fn lines_of(runs: &[RunRow]) -> Vec<String> {
+    let head = ["run", "pipeline", "key", "outcome", "rows", "trigger", "by", "when", "note"];
+    let mut rows = vec![head.map(ToOwned::to_owned)];
+    rows.extend(runs.iter().map(cells));
+    table(&rows)
 }
 
 fn cells(run: &RunRow) -> [String; 9] {

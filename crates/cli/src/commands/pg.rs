@@ -10,7 +10,7 @@ use crate::project::Project;
 pub(crate) async fn run(global: &Global, args: &Pg, output: Output) -> Outcome<Exit> {
     let root = Project::root(&global.dir)?;
     match args {
-        Pg::Status => local_server::status(&root, output).await,
+        Pg::Status => local_server::status(&root, output),
         Pg::Stop { force } => local_server::stop(&root, *force, output).await,
         Pg::Log => local_server::log(&root, output),
     }

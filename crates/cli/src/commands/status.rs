@@ -45,15 +45,7 @@ pub(crate) async fn run(global: &Global, args: &Status, output: Output) -> Outco
     let (mut objects, mut unmet) = (Vec::new(), Vec::new());
     for (loaded, partitions) in pipelines.iter().zip(ranges) {
         let known = statuses(&ledger, loaded, as_of).await?;
-        let seen: Vec<(Partition, Seen)> = partitions
-            .into_iter()
-            .map(|partition| {
-                let seen = known.get(&partition.interval.start()).cloned();
-                let seen = seen.unwrap_or_else(|| derive(loaded, &partition, None, as_of));
-                (partition, seen)
-            })
-            .filter(|(_, seen)| seen.status != PartitionStatus::Outside)
-            .collect();
+        let seen = with_unknown(loaded, partitions, &known, as_of);
         unmet.extend(
             seen.iter()
                 .filter(|(_, seen)| !seen.status.is_published())
@@ -79,6 +71,36 @@ pub(crate) async fn run(global: &Global, args: &Status, output: Output) -> Outco
     Ok(fault.exit)
 }
 
+/// The calendar of the last weeks.
+pub(crate) async fn lines_of(
+    ledger: &Ledger,
+    loaded: &Loaded,
+    as_of: Timestamp,
+    output: Output,
+) -> Outcome<Vec<String>> {
+    let known = statuses(ledger, loaded, as_of).await?;
+    let seen = with_unknown(loaded, last_weeks(loaded, as_of), &known, as_of);
+    Ok(calendar(loaded, &seen, &known, output))
+}
+
+/// Partitions with their status, those included that the ledger has never heard of.
+fn with_unknown(
+    loaded: &Loaded,
+    partitions: Vec<Partition>,
+    known: &BTreeMap<Timestamp, Seen>,
+    as_of: Timestamp,
+) -> Vec<(Partition, Seen)> {
+    partitions
+        .into_iter()
+        .map(|partition| {
+            let seen = known.get(&partition.interval.start()).cloned();
+            let seen = seen.unwrap_or_else(|| derive(loaded, &partition, None, as_of));
+            (partition, seen)
+        })
+        .filter(|(_, seen)| seen.status != PartitionStatus::Outside)
+        .collect()
+}
+
 /// What is shown: the range that was asked for, else the last weeks of what the pipeline has.
 fn range(loaded: &Loaded, args: &Status, as_of: Timestamp) -> Outcome<Vec<Partition>> {
     if let Some(month) = &args.month {
@@ -87,6 +109,10 @@ fn range(loaded: &Loaded, args: &Status, as_of: Timestamp) -> Outcome<Vec<Partit
     if args.from.is_some() || args.to.is_some() {
         return selection::partitions(loaded, &[], args.from.as_deref(), args.to.as_deref(), as_of);
     }
+    Ok(last_weeks(loaded, as_of))
+}
+
+fn last_weeks(loaded: &Loaded, as_of: Timestamp) -> Vec<Partition> {
     let schedule = &loaded.job.schedule;
     let back = match schedule.grain() {
         Grain::Hour => 48,
@@ -97,7 +123,7 @@ fn range(loaded: &Loaded, args: &Status, as_of: Timestamp) -> Outcome<Vec<Partit
         std::iter::successors(last, |partition| schedule.previous(partition)).take(back).collect();
     partitions.reverse();
     debug_assert!(partitions.len() <= interval_set::MOST);
-    Ok(partitions)
+    partitions
 }
 
 /// Every partition that the ledger knows of the pipeline, by the start of its interval.
