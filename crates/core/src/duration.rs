@@ -103,6 +103,7 @@ pub struct DurationError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn durations_are_read_and_printed() {
@@ -124,5 +125,21 @@ mod tests {
         }
         assert!(HumanDuration::parse("99999999999999999999s").is_err());
         assert!(HumanDuration::parse("5300w").is_err());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+        #[test]
+        fn what_is_printed_is_read_back(seconds in 0..=MOST_SECONDS) {
+            let duration = HumanDuration::from_seconds(seconds);
+            prop_assert_eq!(HumanDuration::parse(&duration.to_string()), Ok(duration));
+        }
+
+        #[test]
+        fn a_fault_is_pointed_at_inside_the_text(text in r"\PC{0,12}|[0-9smhdw]{0,12}") {
+            if let Err(error) = HumanDuration::parse(&text) {
+                prop_assert!(text.is_char_boundary(error.at), "{} in {:?}", error.at, text);
+            }
+        }
     }
 }

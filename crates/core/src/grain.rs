@@ -13,14 +13,14 @@ pub enum Grain {
 }
 
 /// Grains that the format knows and this version does not build.
-const LATER: [&str; 7] = ["week", "month", "quarter", "year", "table", "minutes", "hours"];
+const LATER: [&str; 6] = ["week", "month", "quarter", "year", "table", "cron"];
 
 impl Grain {
     /// Reads `hour` or `day`.
     ///
     /// # Errors
     /// [`GrainError::NotBuilt`] for the grains that later versions bring (`week`, `month`, `quarter`, `year`, `table`,
-    /// `N minutes`, `N hours`), [`GrainError::Unknown`] for everything else.
+    /// `cron`, `N minutes`, `N hours`), [`GrainError::Unknown`] for everything else.
     pub fn parse(text: &str) -> Result<Self, GrainError> {
         match text {
             "hour" => return Ok(Self::Hour),
@@ -30,7 +30,7 @@ impl Grain {
         let counted = text.split_once(' ').is_some_and(|(count, unit)| {
             matches!(count.parse::<u16>(), Ok(1..)) && matches!(unit, "minutes" | "hours")
         });
-        if counted || (LATER.contains(&text) && !matches!(text, "minutes" | "hours")) {
+        if counted || LATER.contains(&text) {
             return Err(GrainError::NotBuilt(text.to_owned()));
         }
         Err(GrainError::Unknown(text.to_owned()))
@@ -83,7 +83,7 @@ mod tests {
     fn grains_are_read_or_named() {
         assert_eq!(Grain::parse("day"), Ok(Grain::Day));
         assert_eq!(Grain::parse("hour"), Ok(Grain::Hour));
-        for later in ["week", "month", "quarter", "year", "table", "5 minutes", "6 hours"] {
+        for later in ["week", "month", "quarter", "year", "table", "cron", "5 minutes", "6 hours"] {
             assert_eq!(Grain::parse(later), Err(GrainError::NotBuilt(later.to_owned())));
         }
         for unknown in ["daily", "1 day", "36h", "", "Day", "0 minutes", "minutes"] {

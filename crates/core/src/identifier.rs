@@ -175,6 +175,7 @@ pub enum IdentifierError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn names_fold_and_quote_as_the_server_does() {
@@ -200,5 +201,23 @@ mod tests {
         assert!(TableName::parse(&format!("a.{}", "x".repeat(63))).is_ok());
         assert!(TableName::parse(&format!("a.\"{}\"", "한".repeat(22))).is_err(), "66 bytes");
         assert!(TableName::parse("a.\"b\0c\"").is_err());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+        #[test]
+        fn what_is_quoted_is_read_back(schema in "[^\\x00]{1,15}", table in r#"["a-zA-Z가.\\ ]{1,20}"#) {
+            let name = TableName::new(Identifier::new(schema).unwrap(), Identifier::new(table).unwrap());
+            prop_assert_eq!(TableName::parse(&name.to_string()), Ok(name.clone()));
+            prop_assert_eq!(TableName::parse(&name.readable()), Ok(name.clone()));
+            prop_assert_eq!(Identifier::parse(&name.table.to_string()), Ok(name.table));
+        }
+
+        #[test]
+        fn a_name_is_read_or_refused(text in r#"\PC{0,20}|["a-zA-Z_$0-9. ]{0,12}"#) {
+            if let Ok(name) = TableName::parse(&text) {
+                prop_assert_eq!(TableName::parse(&name.to_string()), Ok(name.clone()));
+            }
+        }
     }
 }

@@ -76,7 +76,8 @@ impl ColumnBounds {
                 let midnight = |date: civil::Date| date.to_datetime(civil::Time::midnight());
                 Ok(Self::LocalTimes { start: midnight(date), end: midnight(next_date(date)?) })
             }
-            IntervalColumnType::Timestamp if zone.has_repeated_hours() => {
+            // hours that came twice before this interval cannot be mistaken for its own
+            IntervalColumnType::Timestamp if zone.repeats_hours_from(start) => {
                 Err(BoundsError::RepeatedHours { grain, zone: zone.name().to_owned() })
             }
             IntervalColumnType::Timestamp => Ok(Self::LocalTimes { start: zone.local(start), end: zone.local(end) }),
@@ -119,4 +120,77 @@ pub enum BoundsError {
     /// Past the last date that can be written.
     #[error("the interval ends after the last date that can be written")]
     OutOfRange,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::Schedule;
+
+    fn bounds(grain: Grain, zone: &str, key: &str, column: IntervalColumnType) -> Result<ColumnBounds, BoundsError> {
+        let schedule = Schedule::new(grain, Zone::named(zone).unwrap());
+        let partition = schedule.partition_for_key(key).unwrap();
+        ColumnBounds::of(&partition, schedule.zone(), grain, column)
+    }
+
+    #[test]
+    fn a_day_is_its_instants_its_midnights_or_its_date() {
+        let zone = "America/New_York";
+        assert_eq!(
+            bounds(Grain::Day, zone, "2026-11-01", IntervalColumnType::Timestamptz),
+            Ok(ColumnBounds::Instants {
+                start: "2026-11-01T04:00:00Z".parse().unwrap(),
+                end: "2026-11-02T05:00:00Z".parse().unwrap(),
+            })
+        );
+        assert_eq!(
+            bounds(Grain::Day, zone, "2026-11-01", IntervalColumnType::Timestamp),
+            Ok(ColumnBounds::LocalTimes {
+                start: civil::datetime(2026, 11, 1, 0, 0, 0, 0),
+                end: civil::datetime(2026, 11, 2, 0, 0, 0, 0),
+            })
+        );
+        assert_eq!(
+            bounds(Grain::Day, zone, "2026-11-01", IntervalColumnType::Date),
+            Ok(ColumnBounds::Dates { start: civil::date(2026, 11, 1), end: civil::date(2026, 11, 2) })
+        );
+    }
+
+    #[test]
+    fn a_day_without_midnight_or_beside_a_skipped_date_keeps_its_calendar_bounds() {
+        // no clock ever showed the skipped hour or the skipped date, so the calendar's bounds lose no row
+        assert_eq!(
+            bounds(Grain::Day, "America/Sao_Paulo", "2018-11-04", IntervalColumnType::Timestamp),
+            Ok(ColumnBounds::LocalTimes {
+                start: civil::datetime(2018, 11, 4, 0, 0, 0, 0),
+                end: civil::datetime(2018, 11, 5, 0, 0, 0, 0),
+            })
+        );
+        assert_eq!(
+            bounds(Grain::Day, "Pacific/Apia", "2011-12-29", IntervalColumnType::Date),
+            Ok(ColumnBounds::Dates { start: civil::date(2011, 12, 29), end: civil::date(2011, 12, 30) })
+        );
+    }
+
+    #[test]
+    fn an_hour_needs_a_column_that_tells_hours_apart() {
+        let hour = |zone, column| bounds(Grain::Hour, zone, "2026-03-24T05", column);
+        assert!(matches!(hour("Asia/Seoul", IntervalColumnType::Date), Err(BoundsError::DateUnderDay { .. })));
+        assert!(matches!(
+            hour("America/New_York", IntervalColumnType::Timestamp),
+            Err(BoundsError::RepeatedHours { .. })
+        ));
+        assert_eq!(
+            hour("Asia/Seoul", IntervalColumnType::Timestamp),
+            Ok(ColumnBounds::LocalTimes {
+                start: civil::datetime(2026, 3, 24, 5, 0, 0, 0),
+                end: civil::datetime(2026, 3, 24, 6, 0, 0, 0),
+            })
+        );
+        // the same zone while it still had summer time
+        assert!(matches!(
+            bounds(Grain::Hour, "Asia/Seoul", "1987-03-24T05", IntervalColumnType::Timestamp),
+            Err(BoundsError::RepeatedHours { .. })
+        ));
+    }
 }

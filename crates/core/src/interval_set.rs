@@ -201,6 +201,7 @@ pub enum SetError {
 mod tests {
     use super::*;
     use crate::time::Zone;
+    use proptest::prelude::*;
 
     fn schedule(grain: Grain, zone: &str) -> Schedule {
         Schedule::new(grain, Zone::named(zone).unwrap())
@@ -255,6 +256,30 @@ mod tests {
         }
         for text in ["", "2026-03-01,", "2026-13", "2026-Q5", "2026-W60", "99999-01-01", "today", "2026-02-30"] {
             assert!(keys(&day, text).is_err(), "{text}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+        #[test]
+        fn a_set_is_read_or_refused_and_comes_ordered(text in r"\PC{0,16}|(20[12][0-9](-(0[1-9]|W[0-5][0-9]|Q[1-4])(-[0-3][0-9])?)?|-[0-9]{1,2}|yesterday|,|\.\.=?){1,4}") {
+            for grain in [Grain::Day, Grain::Hour] {
+                let schedule = schedule(grain, "America/New_York");
+                if let Ok(found) = parse(&schedule, &text, "2026-11-02T12:00:00Z".parse().unwrap()) {
+                    prop_assert!(found.windows(2).all(|pair| pair[0].interval.end() <= pair[1].interval.start()));
+                }
+            }
+        }
+
+        #[test]
+        fn a_range_has_its_ends_and_no_hole(from in 0_i64..4000, days in 0_i64..40) {
+            let schedule = schedule(Grain::Hour, "Australia/Lord_Howe");
+            let date = |day: i64| civil::date(2020, 1, 1).checked_add(jiff::Span::new().days(day)).unwrap().to_string();
+            let found = range(&schedule, &date(from), &date(from + days), Timestamp::UNIX_EPOCH).unwrap();
+            let (first, last) = (&found[0], &found[found.len() - 1]);
+            prop_assert_eq!(first.target_date.to_string(), date(from));
+            prop_assert_eq!(last.target_date.to_string(), date(from + days));
+            prop_assert!(found.windows(2).all(|pair| pair[0].interval.end() == pair[1].interval.start()));
         }
     }
 }

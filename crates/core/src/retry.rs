@@ -83,9 +83,10 @@ pub fn decide(code: Option<SqlState>, effect: SideEffect, seen: Circumstances) -
     }
 }
 
-/// Codes after which a COMMIT may have happened all the same.
+/// Codes after which a COMMIT may have happened all the same: the connection's own, and those that end a session.
 fn says_nothing_about_commit(code: SqlState) -> bool {
-    code.class() == "08" || matches!(code.as_str(), "40003" | "57P01" | "57P02" | "57P03" | "57P05" | "25P03")
+    code.class() == "08"
+        || matches!(code.as_str(), "40003" | "57P01" | "57P02" | "57P03" | "57P04" | "57P05" | "25P03" | "25P04")
 }
 
 /// How often and how long a partition is tried.
@@ -168,7 +169,7 @@ mod tests {
     #[test]
     fn a_commit_without_an_answer_is_resolved_and_never_retried() {
         assert_eq!(decide(None, SideEffect::CommitSent, Circumstances::default()), Decision::Resolve);
-        for code in ["57P01", "57P02", "08006", "08007", "40003"] {
+        for code in ["57P01", "57P02", "57P03", "57P04", "57P05", "25P03", "25P04", "08006", "08007", "40003"] {
             assert_eq!(decided(code, SideEffect::CommitSent, true), Decision::Resolve, "{code}");
             assert_eq!(decided(code, SideEffect::CommitSent, false), Decision::Resolve, "{code}");
         }

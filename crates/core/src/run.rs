@@ -15,13 +15,27 @@
 //! ```
 //!
 //! Publishing what was not validated does not compile:
-//! ```compile_fail
+//! ```compile_fail,E0599
 //! use thrice_core::run::{CommitOutcome, Run};
 //! Run::started(7, 42).staged(498).publish(CommitOutcome::Committed);
 //! ```
 //!
-//! Nor does a second publish of a run whose COMMIT is open:
-//! ```compile_fail
+//! Nor does validation without a proof, which nobody can make but from verdicts:
+//! ```compile_fail,E0423
+//! use thrice_core::run::{Passed, Run};
+//! let run = Run::started(7, 42).staged(498).validated(Passed(()));
+//! ```
+//!
+//! Nor a second publish of the same run:
+//! ```compile_fail,E0382
+//! use thrice_core::run::{CommitOutcome, Passed, Run};
+//! let run = Run::started(7, 42).staged(498).validated(Passed::of(&[true]).unwrap());
+//! let first = run.publish(CommitOutcome::Committed);
+//! let second = run.publish(CommitOutcome::Committed);
+//! ```
+//!
+//! Nor a publish of a run whose COMMIT is open:
+//! ```compile_fail,E0599
 //! use thrice_core::run::{CommitOutcome, Passed, PublishResult, Run};
 //! let run = Run::started(7, 42).staged(498).validated(Passed::of(&[true]).unwrap());
 //! if let PublishResult::Unknown(open) = run.publish(CommitOutcome::Unknown) {
@@ -91,6 +105,10 @@ impl<S: Stage> Run<S> {
         S::STATE
     }
 
+    const fn ended(&self, class: FailureClass) -> FailedRun {
+        FailedRun { attempt_id: self.attempt_id, class }
+    }
+
     const fn becomes<T: Stage>(self, staged_rows: i64) -> Run<T> {
         Run { attempt_id: self.attempt_id, token: self.token, staged_rows, stage: PhantomData }
     }
@@ -106,6 +124,11 @@ impl Run<Started> {
     pub const fn staged(self, rows: i64) -> Run<Staged> {
         self.becomes(rows)
     }
+
+    /// It ends without a receipt.
+    pub const fn failed(self, class: FailureClass) -> FailedRun {
+        self.ended(class)
+    }
 }
 
 impl Run<Staged> {
@@ -114,12 +137,22 @@ impl Run<Staged> {
         let rows = self.staged_rows;
         self.becomes(rows)
     }
+
+    /// It ends without a receipt.
+    pub const fn failed(self, class: FailureClass) -> FailedRun {
+        self.ended(class)
+    }
 }
 
 impl Run<Validated> {
     /// Rows in staging; the publish must write as many.
     pub const fn staged_rows(&self) -> i64 {
         self.staged_rows
+    }
+
+    /// It ends without a receipt, its publish transaction never begun or rolled back.
+    pub const fn failed(self, class: FailureClass) -> FailedRun {
+        self.ended(class)
     }
 
     /// What the end of the publish transaction made of the run.
@@ -140,9 +173,10 @@ impl Run<Validated> {
 pub struct Passed(());
 
 impl Passed {
-    /// Proof, where every entry is true. An entry stands for a check of severity error or a guard.
+    /// Proof, where there are entries and every one is true. An entry stands for a check of severity error or a guard;
+    /// some are always on, so no entry means that nothing was checked.
     pub fn of(verdicts: &[bool]) -> Option<Self> {
-        verdicts.iter().all(|passed| *passed).then_some(Self(()))
+        (!verdicts.is_empty() && verdicts.iter().all(|passed| *passed)).then_some(Self(()))
     }
 }
 
@@ -243,7 +277,22 @@ mod tests {
     #[test]
     fn one_failed_verdict_is_no_proof() {
         assert!(Passed::of(&[true, false]).is_none());
-        assert!(Passed::of(&[]).is_some());
+        assert!(Passed::of(&[]).is_none(), "nothing was checked");
+        assert!(Passed::of(&[true, true]).is_some());
+    }
+
+    #[test]
+    fn a_run_may_fail_before_its_commit_is_sent() {
+        let staged = || Run::started(7, 1).staged(3);
+        assert_eq!(Run::started(7, 1).failed(FailureClass::Transient).class(), FailureClass::Transient);
+        assert_eq!(staged().failed(FailureClass::Check).class(), FailureClass::Check);
+        let PublishResult::RolledBack(run) =
+            staged().validated(Passed::of(&[true]).unwrap()).publish(CommitOutcome::RolledBack)
+        else {
+            panic!("rolled back");
+        };
+        assert_eq!((run.state(), run.staged_rows()), (RunState::Validated, 3));
+        assert_eq!(run.failed(FailureClass::Permanent).attempt_id(), 7);
     }
 
     #[test]

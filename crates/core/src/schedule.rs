@@ -43,7 +43,8 @@ impl Schedule {
         &self.zone
     }
 
-    /// The partition whose interval contains `at`; `None` outside the years 0001–9999.
+    /// The partition whose interval contains `at`; `None` before the year 0001 and where the interval would end after
+    /// the last instant that the time library holds, `9999-12-30T22:00:00Z`.
     pub fn partition_at(&self, at: Timestamp) -> Option<Partition> {
         match self.grain {
             Grain::Day => self.day_at(at),
@@ -231,12 +232,18 @@ impl Schedule {
     }
 
     fn hour_for_key(&self, text: &str) -> Result<Partition, KeyError> {
+        let wrong = || KeyError::WrongForm { text: text.to_owned(), write: suggest_hour(text), grain: self.grain };
         let Some((date_text, hour_text, offset_part)) = split_hour_key(text) else {
+            if suggest_hour(text).is_some() {
+                return Err(wrong());
+            }
             parse_date(text, self.grain)?;
             return Err(KeyError::OtherGrain { text: text.to_owned(), grain: self.grain, is: "a day" });
         };
-        let date = parse_date(date_text, self.grain)?;
-        let wrong = || KeyError::WrongForm { text: text.to_owned(), write: None, grain: self.grain };
+        let date = parse_date(date_text, self.grain).map_err(|error| match error {
+            KeyError::WrongForm { .. } => wrong(),
+            other => other,
+        })?;
         let hour: i8 = hour_text.parse().map_err(|_| wrong())?;
         if hour > 23 {
             return Err(KeyError::NoSuchHour { text: text.to_owned() });
@@ -314,18 +321,40 @@ pub(crate) fn parse_date(text: &str, grain: Grain) -> Result<civil::Date, KeyErr
     })
 }
 
-/// What may have been meant by `24/03/2026`, `2026-3-4`, `20260324`.
+/// What must have been meant by `24/03/2026`, `2026-3-4`, `20260324`; nothing for `03/04/2026`, which is two days.
 fn suggest_date(text: &str) -> Option<String> {
-    let numbers: Vec<&str> = text.split(['/', '-', '.', ' ']).collect();
-    let parsed: Vec<i16> = numbers.iter().map(|field| field.parse().ok()).collect::<Option<_>>()?;
-    let (year, month, day) = match (parsed.as_slice(), numbers.first()?.len()) {
-        ([year, month, day], 4) => (*year, *month, *day),
-        ([day, month, year], 1..=2) if numbers[2].len() == 4 && *month <= 12 => (*year, *month, *day),
-        ([month, day, year], 1..=2) if numbers[2].len() == 4 => (*year, *month, *day),
-        ([_], 8) => (text[..4].parse().ok()?, text[4..6].parse().ok()?, text[6..].parse().ok()?),
+    let fields: Vec<&str> = text.split(['/', '-', '.']).collect();
+    let widths: Vec<usize> = fields.iter().map(|field| field.len()).collect();
+    if !fields.iter().all(|field| field.bytes().all(|b| b.is_ascii_digit())) {
+        return None;
+    }
+    let (year, month, day) = match widths.as_slice() {
+        [8] => (text.get(..4)?, text.get(4..6)?, text.get(6..)?),
+        [4, 1..=2, 1..=2] => (fields[0], fields[1], fields[2]),
+        [1..=2, 1..=2, 4] => {
+            let over_a_year = |field: &str| field.parse::<i8>().is_ok_and(|number| number > 12);
+            match (over_a_year(fields[0]), over_a_year(fields[1])) {
+                (true, false) => (fields[2], fields[1], fields[0]),
+                (false, true) => (fields[2], fields[0], fields[1]),
+                _ if fields[0] == fields[1] => (fields[2], fields[0], fields[1]),
+                _ => return None,
+            }
+        }
         _ => return None,
     };
-    civil::Date::new(year, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok().map(|date| date.to_string())
+    let year = year.parse().ok().filter(|year| *year > 0)?;
+    civil::Date::new(year, month.parse().ok()?, day.parse().ok()?).ok().map(|date| date.to_string())
+}
+
+/// What must have been meant by `2026-03-24 5`, `2026-03-24t05`, `2026-03-24T05:00`.
+fn suggest_hour(text: &str) -> Option<String> {
+    let (date, time) = text.split_once(['T', 't', ' '])?;
+    let mut fields = time.split(':');
+    let hour = fields.next()?;
+    let whole = fields.clone().count() <= 2 && fields.all(|rest| rest == "00");
+    let narrow = (1..=2).contains(&hour.len()) && hour.bytes().all(|b| b.is_ascii_digit());
+    let hour: i8 = hour.parse().ok().filter(|hour| whole && narrow && (0..24).contains(hour))?;
+    Some(format!("{}T{hour:02}", suggest_date(date)?))
 }
 
 /// A text that names no interval of the schedule.
@@ -399,4 +428,127 @@ pub enum KeyError {
         /// The canonical key.
         write: String,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn in_utc(grain: Grain) -> Schedule {
+        Schedule::new(grain, Zone::utc())
+    }
+
+    fn suggestion(grain: Grain, text: &str) -> Option<String> {
+        match in_utc(grain).partition_for_key(text) {
+            Err(KeyError::WrongForm { write, .. }) => write,
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_day_in_another_form_is_suggested_only_where_it_is_no_guess() {
+        for (text, meant) in [
+            ("24/03/2026", "2026-03-24"),
+            ("3/24/2026", "2026-03-24"),
+            ("3/3/2026", "2026-03-03"),
+            ("2026/03/24", "2026-03-24"),
+            ("2026-3-4", "2026-03-04"),
+            ("24.3.2026", "2026-03-24"),
+            ("20260324", "2026-03-24"),
+        ] {
+            assert_eq!(suggestion(Grain::Day, text).as_deref(), Some(meant), "{text}");
+        }
+        for text in
+            ["03/04/2026", "2026-2-30", "31/31/2026", "26-3-4", "+2026-03-24", "10000-01-01", "0000-1-1", "한글"]
+        {
+            assert_eq!(suggestion(Grain::Day, text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_hour_in_another_form_is_suggested() {
+        for text in
+            ["2026-03-24T5", "2026-3-24T05", "2026-03-24t05", "2026-03-24 05", "2026-03-24T05:00", "24/3/2026 5:00:00"]
+        {
+            assert_eq!(suggestion(Grain::Hour, text).as_deref(), Some("2026-03-24T05"), "{text}");
+        }
+        for text in ["2026-03-24T05:30", "2026-03-24T05Z", "2026-03-24T5 pm", "2026-03-24T", "T05", "T가나"] {
+            assert_eq!(suggestion(Grain::Hour, text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn every_refusal_says_what_is_wrong() {
+        let new_york = Schedule::new(Grain::Hour, Zone::named("America/New_York").unwrap());
+        let apia = Schedule::new(Grain::Day, Zone::named("Pacific/Apia").unwrap());
+        let said = |schedule: &Schedule, text: &str| schedule.partition_for_key(text).unwrap_err().to_string();
+        assert_eq!(said(&apia, "2026-02-30"), "\"2026-02-30\" is not a day: 2026-02 has 28 days");
+        assert_eq!(said(&apia, "2026-13-01"), "\"2026-13-01\" is not a day: a year has 12 months");
+        assert_eq!(said(&apia, "2011-12-30"), "2011-12-30 never was in Pacific/Apia: the clocks skipped it");
+        assert_eq!(
+            said(&apia, "2026-03-24T13"),
+            "2026-03-24T13 is an hour, which is not an interval of a pipeline of grain day"
+        );
+        assert_eq!(
+            said(&new_york, "2026-03-24"),
+            "2026-03-24 is a day, which is not an interval of a pipeline of grain hour"
+        );
+        assert_eq!(
+            said(&new_york, "2026-03-08T02"),
+            "2026-03-08T02 never was in America/New_York: the clocks skipped it"
+        );
+        assert_eq!(
+            said(&new_york, "2026-11-01T01"),
+            "2026-11-01T01 comes twice: write 2026-11-01T01-04:00 or 2026-11-01T01-05:00"
+        );
+        assert_eq!(
+            said(&new_york, "2026-03-24T05-04:00"),
+            "2026-03-24T05-04:00 comes only once and is written 2026-03-24T05"
+        );
+        assert_eq!(said(&new_york, "2026-03-24T24"), "\"2026-03-24T24\" is not an hour: a day has the hours 00 to 23");
+    }
+
+    #[test]
+    fn the_calendar_has_ends() {
+        let day = in_utc(Grain::Day);
+        assert!(day.partition_for_key("0001-01-01").is_ok());
+        assert!(day.partition_for_key("9999-12-29").is_ok());
+        assert!(day.partition_for_key("9999-12-31").is_err());
+        assert_eq!(day.partition_at(Timestamp::MAX), None);
+        assert_eq!(day.partition_at(Timestamp::MIN), None);
+        assert_eq!(in_utc(Grain::Hour).partition_at(Timestamp::MIN), None);
+    }
+
+    #[test]
+    fn only_whole_intervals_lie_inside() {
+        let within = |from: &str, to: &str| {
+            let within = Interval::new(from.parse().unwrap(), to.parse().unwrap()).unwrap();
+            in_utc(Grain::Day).partitions(within).map(|partition| partition.key.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(within("2026-03-24T00:00:00Z", "2026-03-26T00:00:00Z"), ["2026-03-24", "2026-03-25"]);
+        assert_eq!(within("2026-03-24T00:00:00.000001Z", "2026-03-25T23:59:59Z"), [] as [&str; 0]);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+        /// Text near a key, and any text, is read or refused; what is read is written the same way.
+        #[test]
+        fn a_key_is_read_or_refused(text in r"\PC{0,24}|[0-9]{1,5}[-/.]?[0-9]{0,3}[-/.]?[0-9]{0,4}[Tt ]?[0-9]{0,3}[-+:]?[0-9:]{0,6}") {
+            for schedule in [
+                in_utc(Grain::Day),
+                in_utc(Grain::Hour),
+                Schedule::new(Grain::Hour, Zone::named("Australia/Lord_Howe").unwrap()),
+            ] {
+                match schedule.partition_for_key(&text) {
+                    Ok(partition) => prop_assert_eq!(partition.key.as_str(), text.as_str()),
+                    Err(KeyError::WrongForm { write: Some(write), .. }) => {
+                        let found = schedule.partition_for_key(&write);
+                        prop_assert!(!matches!(found, Err(KeyError::WrongForm { .. })), "{} suggested for {}", write, text);
+                    }
+                    Err(_) => {}
+                }
+            }
+        }
+    }
 }

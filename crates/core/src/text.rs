@@ -40,13 +40,13 @@ fn edit_distance(a: &[char], b: &[char]) -> usize {
     previous.last().copied().unwrap_or_default()
 }
 
-/// Text with control characters and direction overrides written as escapes, so that a name or a message cannot
+/// Text with control characters, direction overrides and Unicode's line separators written as escapes, so that a name or a message cannot
 /// steer a terminal. Line feeds and tabs stay.
 pub fn printable(text: &str) -> String {
     text.chars()
         .flat_map(|c| {
             let steers = (c.is_control() && c != '\n' && c != '\t')
-                || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+                || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
             if steers { c.escape_unicode().collect::<Vec<_>>() } else { vec![c] }
         })
         .collect()
@@ -69,6 +69,7 @@ mod tests {
     fn escapes_are_shown_not_obeyed() {
         assert_eq!(printable("a\u{1b}[31mb"), "a\\u{1b}[31mb");
         assert_eq!(printable("x\u{202e}y"), "x\\u{202e}y");
+        assert_eq!(printable("x\u{2028}y\u{61c}"), "x\\u{2028}y\\u{61c}");
         assert_eq!(printable("한글\ttab"), "한글\ttab");
     }
 }

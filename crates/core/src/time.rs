@@ -97,10 +97,16 @@ impl Zone {
         let tz::AmbiguousOffset::Gap { before, after } = ambiguous.offset() else { return None };
         let low = after.to_timestamp(local).ok()?;
         let high = before.to_timestamp(local).ok()?;
-        self.zone.following(low).map(|transition| transition.timestamp()).find(|at| *at <= high).or_else(|| {
-            // the transition may be exactly at the low end
-            (self.zone.to_datetime(low) >= local).then_some(low)
-        })
+        self.zone
+            .following(low)
+            .map(|transition| transition.timestamp())
+            .take_while(|at| *at <= high)
+            // a change of the zone's name alone skips nothing
+            .find(|at| self.zone.to_datetime(*at) >= local)
+            .or_else(|| {
+                // the transition may be exactly at the low end
+                (self.zone.to_datetime(low) >= local).then_some(low)
+            })
     }
 
     /// The first change of the offset after `at`, with the instant at which it happens.
@@ -135,8 +141,16 @@ impl Zone {
 
     /// True when some wall clock hour comes twice in this zone at any time between the years 1970 and 2100.
     pub fn has_repeated_hours(&self) -> bool {
-        let from = Timestamp::UNIX_EPOCH;
-        let limit = Timestamp::from_second(4_102_444_800).unwrap_or(Timestamp::MAX);
+        self.repeats_hours_from(Timestamp::UNIX_EPOCH)
+    }
+
+    /// True when some wall clock hour at or after `from` comes twice, up to the year 2100 or, for a later `from`, within
+    /// the three years after it. A pass that ends just before `from` counts: its rows would be mistaken for others.
+    pub fn repeats_hours_from(&self, from: Timestamp) -> bool {
+        // no clock ever went back by more than a day
+        let from = from.checked_sub(jiff::SignedDuration::from_hours(25)).unwrap_or(Timestamp::MIN);
+        let three_years = from.checked_add(jiff::SignedDuration::from_hours(3 * 366 * 24)).unwrap_or(Timestamp::MAX);
+        let limit = Timestamp::from_second(4_102_444_800).unwrap_or(Timestamp::MAX).max(three_years);
         let mut before = self.offset_seconds(from);
         for at in self.transitions_after(from).take_while(|at| *at < limit) {
             let after = self.offset_seconds(at);
@@ -195,7 +209,12 @@ fn is_place_name(name: &str) -> bool {
 }
 
 fn nearest_zone(name: &str) -> Option<String> {
-    const KNOWN: [(&str, &str); 12] = [
+    const KNOWN: [(&str, &str); 17] = [
+        ("Etc/UTC", "UTC"),
+        ("Etc/GMT", "UTC"),
+        ("UCT", "UTC"),
+        ("Zulu", "UTC"),
+        ("Universal", "UTC"),
         ("KST", "Asia/Seoul"),
         ("JST", "Asia/Tokyo"),
         ("EST", "America/New_York"),
@@ -235,7 +254,8 @@ mod tests {
         assert_eq!(Zone::named("KST").unwrap_err().nearest.as_deref(), Some("Asia/Seoul"));
         assert_eq!(Zone::named("Asia/Soeul").unwrap_err().nearest.as_deref(), Some("Asia/Seoul"));
         assert_eq!(Zone::named("asia/seoul").unwrap_err().nearest.as_deref(), Some("Asia/Seoul"));
-        for refused in ["GMT+9", "+09:00", "", "Etc/GMT-9", "EST5EDT", "local"] {
+        assert_eq!(Zone::named("Etc/UTC").unwrap_err().nearest.as_deref(), Some("UTC"));
+        for refused in ["GMT+9", "+09:00", "", "Etc/GMT-9", "EST5EDT", "local", "right/Asia/Seoul", "../UTC"] {
             assert!(Zone::named(refused).is_err(), "{refused}");
         }
     }
@@ -260,6 +280,12 @@ mod tests {
         assert!(Zone::named("America/New_York").unwrap().has_repeated_hours());
         assert!(!Zone::named("UTC").unwrap().has_repeated_hours());
         assert!(!Zone::named("Asia/Kathmandu").unwrap().has_repeated_hours());
+        // Seoul had summer time in 1987 and 1988, and never again
+        let seoul = Zone::named("Asia/Seoul").unwrap();
+        assert!(seoul.has_repeated_hours());
+        assert!(seoul.repeats_hours_from(at("1988-10-08T17:30:00Z")), "the second pass of the last repeated hour");
+        assert!(!seoul.repeats_hours_from(at("1988-10-10T00:00:00Z")));
+        assert!(Zone::named("America/New_York").unwrap().repeats_hours_from(at("2150-06-01T00:00:00Z")));
     }
 
     #[test]
