@@ -1,1 +1,186 @@
-//! soon
+//! Running a partition again: three runs are one run, and nothing outside the interval moves.
+
+use anyhow::Result;
+use thrice_tests::Bench;
+
+use crate::daily;
+
+/// Fingerprint of every row of the target, with its place in the heap and the transaction that wrote it.
+const PHYSICAL: &str = "select md5(string_agg(ctid || xmin::text || t::text, ',' order by ctid)) from m.t t";
+/// Fingerprint of every row of the target.
+const LOGICAL: &str = "select md5(string_agg(t::text, ',' order by t::text)) from m.t t";
+
+const SQL: &str = "select day, shop, sum(v) as total from m.src where at >= :interval_start and at < :interval_end group by 1, 2";
+
+/// Three shops on each of five days; the rows of the 1st and 5th are there before thrice comes.
+async fn shops() -> Result<Bench> {
+    Bench::new(
+        "Asia/Seoul",
+        "create schema m;
+         create table m.src (at timestamptz, day date, shop int, v numeric);
+         insert into m.src
+           select at, (at at time zone 'Asia/Seoul')::date, n % 3, n + 0.25
+             from generate_series(0, 119) n, lateral (select '2025-02-28 15:00Z'::timestamptz + n * interval '1 hour') x (at);
+         create table m.t (day date not null, shop int, total numeric, unique (day, shop));
+         insert into m.t values ('2025-03-01', 9, 1), ('2025-03-05', 9, 5)",
+        &[daily("t", "2025-03-01", "m.t", "day", "key = [\"day\", \"shop\"]\n", SQL)],
+    )
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn three_runs_are_one_run() -> Result<()> {
+    let bench = shops().await?;
+    let days = "run t 2025-03-02 2025-03-03 2025-03-04";
+    bench.call(days)?.expect_code(0);
+    let once = bench.db.value(LOGICAL).await?;
+    let model = "select count(*) from (
+        (select day, shop, total from m.t where shop <> 9 except all
+         select day, shop, sum(v) from m.src where day between '2025-03-02' and '2025-03-04' group by 1, 2)
+        union all
+        (select day, shop, sum(v) from m.src where day between '2025-03-02' and '2025-03-04' group by 1, 2 except all
+         select day, shop, total from m.t where shop <> 9)) d";
+    assert_eq!(bench.db.value(model).await?, "0");
+    assert_eq!(bench.db.value("select count(*) from m.t").await?, "11");
+    for _ in 0..2 {
+        bench.call(days)?.expect_code(0);
+        assert_eq!(bench.db.value(LOGICAL).await?, once);
+    }
+    assert_eq!(bench.runs().await?.len(), 9);
+    assert_eq!(bench.broken_invariants("(select * from m.t where shop <> 9)", "t.day::timestamp at time zone 'Asia/Seoul'").await?, [""; 0]);
+    Ok(())
+}
+
+/// Also the physical place of rows outside: they are neither deleted nor written again.
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_outside_the_interval_are_untouched() -> Result<()> {
+    let bench = shops().await?;
+    bench.call("run t 2025-03-02 2025-03-04")?.expect_code(0);
+    let outside = "select string_agg(ctid || ':' || xmin || t, ',' order by ctid) from m.t t where day <> '2025-03-03'";
+    let before = bench.db.value(outside).await?;
+    bench.call("run t 2025-03-03")?.expect_code(0);
+    bench.db.execute("update m.src set v = v + 1 where day = '2025-03-03'").await?;
+    bench.call("run t 2025-03-03")?.expect_code(0);
+    assert_eq!(bench.db.value(outside).await?, before);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn vanished_source_rows_vanish() -> Result<()> {
+    let bench = shops().await?;
+    bench.call("run t 2025-03-03")?.expect_code(0);
+    assert_eq!(bench.db.rows("select shop from m.t where day = '2025-03-03' order by 1").await?, ["0", "1", "2"]);
+    bench.db.execute("delete from m.src where day = '2025-03-03' and shop = 1").await?;
+    let out = bench.call("run t 2025-03-03 --json")?.expect_code(0).json()?;
+    assert_eq!(bench.db.rows("select shop from m.t where day = '2025-03-03' order by 1").await?, ["0", "2"]);
+    assert_eq!(out["items"][0]["rows"]["total"], 2, "{out}");
+    assert_eq!(out["items"][0]["rows"]["deleted"], 3, "{out}");
+    assert_eq!(bench.receipts().await?, ["2025-03-03|1|publish|3", "2025-03-03|2|publish|2"]);
+    Ok(())
+}
+
+/// The same result again: a receipt, and not one write to the target.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_equal_result_writes_nothing() -> Result<()> {
+    let bench = shops().await?;
+    bench.call("run t 2025-03-03")?.expect_code(0);
+    let before = bench.db.value(PHYSICAL).await?;
+    let size = bench.db.value("select pg_relation_size('m.t')").await?;
+    for _ in 0..2 {
+        let out = bench.call("run t 2025-03-03 --json")?.expect_code(0).json()?;
+        assert_eq!(out["items"][0]["outcome"], "unchanged", "{out}");
+    }
+    assert_eq!(bench.db.value(PHYSICAL).await?, before);
+    assert_eq!(bench.db.value("select pg_relation_size('m.t')").await?, size);
+    assert_eq!(
+        bench.receipts().await?,
+        ["2025-03-03|1|publish|3", "2025-03-03|2|unchanged|3", "2025-03-03|3|unchanged|3"]
+    );
+    let pointers = "select c.attempt_no || ' ' || d.attempt_no from thrice.partitions p
+        join thrice.pipeline_run_ledger c on c.attempt_id = p.current_attempt_id
+        join thrice.pipeline_run_ledger d on d.attempt_id = p.data_attempt_id";
+    assert_eq!(bench.db.value(pointers).await?, "3 1");
+    Ok(())
+}
+
+/// When it was published is no part of what was published.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_published_at_column_is_left_out() -> Result<()> {
+    let bench = Bench::new(
+        "UTC",
+        "create schema m;
+         create table m.src (at timestamptz, v int);
+         insert into m.src values ('2025-03-03 10:00Z', 1), ('2025-03-03 11:00Z', 2);
+         create table m.t (at timestamptz, v int, loaded timestamptz not null)",
+        &[daily(
+            "t",
+            "2025-03-01",
+            "m.t",
+            "at",
+            "published_at = \"loaded\"\n",
+            "select at, v from m.src where at >= :interval_start and at < :interval_end",
+        )],
+    )
+    .await?;
+    bench.call("run t 2025-03-03")?.expect_code(0);
+    let first = bench.db.rows("select v, loaded from m.t order by v").await?;
+    assert_eq!(bench.db.value("select count(*) from m.t where loaded > now() - interval '5 minutes'").await?, "2");
+    let out = bench.call("run t 2025-03-03 --json")?.expect_code(0).json()?;
+    assert_eq!(out["items"][0]["outcome"], "unchanged", "{out}");
+    assert_eq!(bench.db.rows("select v, loaded from m.t order by v").await?, first);
+    bench.db.execute("update m.src set v = 3 where v = 2").await?;
+    bench.call("run t 2025-03-03")?.expect_code(0);
+    let later = bench.db.rows("select v, loaded from m.t order by v").await?;
+    assert_ne!(later[0], first[0], "the row that is new carries the new time, and so does its neighbour");
+    assert_eq!(bench.receipts().await?.len(), 3);
+    Ok(())
+}
+
+/// Somebody edits the target by hand. The next run sees that it is not what its receipt says, and puts it right.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edited_target_is_noticed_and_replaced() -> Result<()> {
+    for edit in [
+        "update m.t set total = 0 where day = '2025-03-03' and shop = 0",
+        "delete from m.t where day = '2025-03-03' and shop = 1",
+        "insert into m.t values ('2025-03-03', 77, 77)",
+        "update m.t set day = '2025-03-02' where day = '2025-03-03' and shop = 2",
+    ] {
+        let bench = shops().await?;
+        bench.call("run t 2025-03-03")?.expect_code(0);
+        let inside = "select string_agg(t::text, ',' order by shop) from m.t t where day = '2025-03-03'";
+        let right = bench.db.value(inside).await?;
+        bench.db.execute(edit).await?;
+        assert_ne!(bench.db.value(inside).await?, right, "{edit}");
+        let out = bench.call("run t 2025-03-03 --json")?.expect_code(0).json()?;
+        assert_eq!(out["items"][0]["outcome"], "published", "{edit}: {out}");
+        assert_eq!(bench.db.value(inside).await?, right, "{edit}");
+        assert_eq!(bench.receipts().await?, ["2025-03-03|1|publish|3", "2025-03-03|2|publish|3"]);
+    }
+    Ok(())
+}
+
+/// A day without rows, allowed: published, re-runnable, and filled when rows come.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_empty_day_is_a_result() -> Result<()> {
+    let bench = Bench::new(
+        "UTC",
+        "create schema m; create table m.src (at timestamptz); create table m.t (at timestamptz)",
+        &[daily(
+            "t",
+            "2025-03-01",
+            "m.t",
+            "at",
+            "allow_empty = true\n",
+            "select at from m.src where at >= :interval_start and at < :interval_end",
+        )],
+    )
+    .await?;
+    for _ in 0..2 {
+        bench.call("run t 2025-03-03")?.expect_code(0);
+    }
+    assert_eq!(bench.receipts().await?, ["2025-03-03|1|publish|0", "2025-03-03|2|unchanged|0"]);
+    bench.db.execute("insert into m.src values ('2025-03-03 23:59:59.999999Z'), ('2025-03-04Z')").await?;
+    bench.call("run t 2025-03-03")?.expect_code(0);
+    assert_eq!(bench.db.rows("select at from m.t").await?, ["2025-03-03 23:59:59.999999+00"]);
+    Ok(())
+}

@@ -29,7 +29,7 @@ async fn rounds_of(scene: &Scene, name: &str, truth: Truth, fault: impl Fn(usize
         slowest = slowest.max(seen.after_fault);
     }
     println!(
-        "{name}: {} rounds, {committed} committed, all named right; at most {slowest:.1?} from the fault to the end",
+        "{name}: {} rounds, {committed} found by resolution, all named right; at most {slowest:.1?} from the fault to the end",
         rounds()
     );
     Ok(())

@@ -68,7 +68,6 @@ pub(crate) struct RunRow {
 pub(crate) struct Round {
     pub(crate) runs: Vec<RunRow>,
     pub(crate) resolved: bool,
-    pub(crate) took: Duration,
     /// From the fault to the end of the call.
     pub(crate) after_fault: Duration,
 }
@@ -171,7 +170,7 @@ impl Scene {
             .hold_against(key, &finished, &runs)
             .await
             .with_context(|| format!("{fault:?} on {key}: {runs:?}\n{}\n{}", finished.stdout(), finished.stderr()))?;
-        Ok(Round { runs, resolved, took, after_fault: took.saturating_sub(met) })
+        Ok(Round { runs, resolved, after_fault: took.saturating_sub(met) })
     }
 
     /// Whether a call that ended well told the truth about `runs`, the runs of its time.
@@ -195,6 +194,7 @@ impl Scene {
             ensure!(run.receipt.is_none(), "a run was given up although it has a receipt");
         }
         self.is_sound(key).await?;
+        self.nothing_is_staged().await?;
         Ok(resolved)
     }
 
@@ -224,6 +224,11 @@ impl Scene {
              where p.target_date = '{key}'"
         );
         ensure!(self.scratch.value(&receipt).await? == held.len().to_string(), "the receipt counts other rows");
+        Ok(())
+    }
+
+    /// No staging table is left.
+    async fn nothing_is_staged(&self) -> Result<()> {
         let left = self
             .scratch
             .rows("select relname from pg_class where relnamespace = 'thrice_staging'::regnamespace and relkind = 'r'")
