@@ -17,10 +17,11 @@ enum Truth {
     Answered,
 }
 
+#[expect(clippy::print_stdout, reason = "figures for whoever asks with --nocapture")]
 /// Rounds over three days: first publishes and publishes over published rows.
 async fn rounds_of(scene: &Scene, name: &str, truth: Truth, fault: impl Fn(usize) -> Fault) -> Result<()> {
     let (mut committed, mut slowest) = (0, Duration::ZERO);
-    for round in 0..rounds() {
+    for round in 0..rounds()? {
         let key = format!("2026-03-0{}", 1 + round % 3);
         scene.change(&key, round).await?;
         let seen = scene.round(&key, fault(round)).await?;
@@ -30,7 +31,7 @@ async fn rounds_of(scene: &Scene, name: &str, truth: Truth, fault: impl Fn(usize
     }
     println!(
         "{name}: {} rounds, {committed} found by resolution, all named right; at most {slowest:.1?} from the fault to the end",
-        rounds()
+        rounds()?
     );
     Ok(())
 }
@@ -124,7 +125,7 @@ async fn black_hole_without_an_end() -> Result<()> {
 async fn receipts_without_new_rows() -> Result<()> {
     let scene = Scene::new().await?;
     scene.run("2026-03-02").await?.expect_code(0);
-    for _ in 0..rounds() {
+    for _ in 0..rounds()? {
         judge(Truth::NotCommitted, &scene.round("2026-03-02", Fault::CutBefore).await?)?;
         let seen = scene.round("2026-03-02", Fault::lose_reply(Duration::ZERO)).await?;
         judge(Truth::Committed, &seen)?;

@@ -41,8 +41,8 @@ const EXPECTED: &str = "select dt, shop, count(*), sum(amount) from
 const OPEN: [&str; 4] = ["started", "staged", "validated", "unknown"];
 
 /// How often each way is tried.
-pub(crate) fn rounds() -> usize {
-    std::env::var("THRICE_RELAY_ROUNDS").map_or(3, |text| text.parse().expect("THRICE_RELAY_ROUNDS is a number"))
+pub(crate) fn rounds() -> Result<usize> {
+    std::env::var("THRICE_RELAY_ROUNDS").map_or(Ok(3), |text| text.parse().context("THRICE_RELAY_ROUNDS is no number"))
 }
 
 /// A database, a project and a relay between them.
@@ -90,7 +90,7 @@ impl Scene {
     }
 
     /// The publish's COMMIT and no other: only its transaction names the run.
-    pub(crate) fn lose(&self, fault: Fault) -> Plan {
+    pub(crate) fn lose(fault: Fault) -> Plan {
         Plan::on_commit(fault).in_transaction_with("thrice:")
     }
 
@@ -156,11 +156,11 @@ impl Scene {
     pub(crate) async fn round(&self, key: &str, fault: Fault) -> Result<Round> {
         let (before, fired) = (self.newest(key).await?, self.relay.fired());
         self.relay.disarm();
-        self.relay.arm(self.lose(fault));
+        self.relay.arm(Self::lose(fault));
         let begun = Instant::now();
         let (finished, met) = tokio::join!(self.run(key), async {
             // a call that never sends its COMMIT must not hang the test
-            let met = tokio::time::timeout(Duration::from_secs(120), self.relay.wait_fired(fired + 1));
+            let met = tokio::time::timeout(Duration::from_mins(2), self.relay.wait_fired(fired + 1));
             met.await.map(|()| begun.elapsed()).unwrap_or_default()
         });
         let (finished, took) = (finished?.expect_code(0), begun.elapsed());
@@ -177,14 +177,14 @@ impl Scene {
     pub(crate) async fn hold_against(&self, key: &str, finished: &Finished, runs: &[RunRow]) -> Result<bool> {
         let json = finished.json()?;
         let item = json["items"].get(0).context("one item")?;
-        let (last, lost) = runs.split_last().context("a run")?;
+        let (newest, lost) = runs.split_last().context("a run")?;
         let outcome = item["outcome"].as_str().unwrap_or_default();
-        let (kind, checksum) = last.receipt.as_ref().context("the last run has no receipt")?;
+        let (kind, checksum) = newest.receipt.as_ref().context("the last run has no receipt")?;
         ensure!(
             outcome == if kind == "publish" { "published" } else { kind.as_str() },
             "outcome {outcome}, receipt {kind}"
         );
-        ensure!(item["attempt_no"].as_i64() == Some(last.attempt_no), "another run is named");
+        ensure!(item["attempt_no"].as_i64() == Some(newest.attempt_no), "another run is named");
         ensure!(item["checksum"].as_str() == Some(checksum), "another checksum is named");
         let resolved = item["resolved"].as_bool().context("`resolved`")?;
         let failed = item["failed_attempts"].as_array().map_or(0, Vec::len);

@@ -36,7 +36,7 @@ async fn scene_with(late_work: &str) -> Result<Scene> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_commit_that_goes_on_for_a_second_after_the_cut() -> Result<()> {
     let scene = scene_with("perform pg_sleep(1);").await?;
-    for round in 0..rounds() {
+    for round in 0..rounds()? {
         for fault in [Fault::lose_reply(Duration::ZERO), Fault::lose_client(Duration::from_secs(3))] {
             scene.change("2026-03-02", round).await?;
             let seen = scene.round("2026-03-02", fault).await?;
@@ -54,7 +54,7 @@ async fn a_commit_that_fails_after_the_cut() -> Result<()> {
         "perform pg_sleep(0.3); if nextval('public.calls') % 2 = 1 then raise exception 'refused late'; end if;",
     )
     .await?;
-    for round in 0..rounds() {
+    for round in 0..rounds()? {
         scene.change("2026-03-02", round).await?;
         let seen = scene.round("2026-03-02", Fault::lose_reply(Duration::ZERO)).await?;
         ensure!(!seen.resolved && seen.runs.len() == 2, "{seen:?}");

@@ -10,10 +10,10 @@ use crate::scene::{Scene, error_code, rounds};
 async fn lose_and_come_back(fault: Fault, committed: bool) -> Result<()> {
     let scene = Scene::new().await?;
     // a call gives up asking after a minute: two rounds, the first and one over published rows, are what time allows
-    for round in 0..rounds().min(2) {
+    for round in 0..rounds()?.min(2) {
         scene.change("2026-03-02", round).await?;
         let before = scene.newest("2026-03-02").await?;
-        scene.relay.arm(scene.lose(fault).then(Then::Unreachable));
+        scene.relay.arm(Scene::lose(fault).then(Then::Unreachable));
         let finished = scene.run("2026-03-02").await?.expect_code(9);
         ensure!(error_code(&finished)? == "TH0550", "{}", finished.stdout());
         let runs = scene.runs("2026-03-02", before).await?;
