@@ -2,6 +2,7 @@
 //! run may enter, whether a failure is tried again, and what a partition's status is.
 //!
 //! The crate knows no database, no clock and no async runtime: the time is an argument, and so is what the ledger says.
+//! Every answer can therefore be tested, and asked again for any moment.
 //!
 //! ```
 //! use thrice_core::due::{CatchUp, DuePolicy};
@@ -20,6 +21,66 @@
 //! let due: Vec<String> = policy.to_run(&schedule, as_of, |_| false).iter().map(|p| p.key.to_string()).collect();
 //! assert_eq!(due, ["2026-03-24", "2026-03-23"]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Where to find what
+//!
+//! | question | module |
+//! |---|---|
+//! | Which data intervals are there, and what are they called? | [`schedule`], [`grain`], [`interval`], [`interval_key`] |
+//! | Which intervals does `2026-03`, `yesterday` or a comma list name? | [`interval_set`] |
+//! | Which of them may run now, and why not the others? | [`due`] |
+//! | What are an interval's bounds in the target's column? | [`interval_bounds`] |
+//! | What may a run do next? | [`run`] as types, [`run_state`] as stored |
+//! | An error came back: again, never, or first find out what happened? | [`retry`], [`failure_class`], [`sqlstate`] |
+//! | Where does a partition stand? | [`partition_status`] |
+//! | Which code does a fault have? | [`code`] |
+//! | SQL names, durations, reasons, actors, text for people | [`identifier`], [`duration`], [`reason`], [`actor`], [`text`] |
+//!
+//! # Intervals
+//!
+//! An interval is half-open, `[start, end)`, in absolute time. Its boundaries are the instants at which the wall clock of
+//! the pipeline's zone is aligned to the grain, so intervals follow each other without gap and without overlap, whatever
+//! the clocks do:
+//!
+//! * A day starts at the first instant of its local date. Where midnight was skipped that is later than 00:00; a date
+//!   that was skipped altogether has no interval.
+//! * An hour starts when the wall clock enters an hour. An hour that comes twice is two intervals, and the key of each
+//!   carries its offset. A shift of half an hour, as on Lord Howe Island, starts no hour by itself: it makes one of
+//!   90 minutes in autumn and one of 30 in spring.
+//!
+//! ```
+//! use thrice_core::{Grain, Schedule, Zone};
+//!
+//! let hours = Schedule::new(Grain::Hour, Zone::named("America/New_York")?);
+//! let first = hours.partition_for_key("2026-11-01T01-04:00")?;
+//! let second = hours.next(&first).unwrap();
+//! assert_eq!(second.key.as_str(), "2026-11-01T01-05:00");
+//! assert_eq!(first.interval.end(), second.interval.start());
+//!
+//! let days = Schedule::new(Grain::Day, Zone::named("America/New_York")?);
+//! assert_eq!(days.partition_for_key("2026-11-01")?.interval.seconds(), 25 * 3600);
+//!
+//! let island = Schedule::new(Grain::Hour, Zone::named("Australia/Lord_Howe")?);
+//! assert_eq!(island.partition_for_key("2024-04-07T01")?.interval.seconds(), 90 * 60);
+//! assert_eq!(island.partition_for_key("2024-10-06T02")?.interval.seconds(), 30 * 60);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Failures
+//!
+//! The server's code and the side effect decide, never the text of a message. After a COMMIT that was not answered there
+//! is one answer only:
+//!
+//! ```
+//! use thrice_core::retry::{Circumstances, Decision, SideEffect, decide};
+//! use thrice_core::sqlstate::SqlState;
+//!
+//! let lost = Circumstances { connection_lost: true, ..Circumstances::default() };
+//! assert_eq!(decide(None, SideEffect::CommitSent, lost), Decision::Resolve);
+//!
+//! let deadlock = decide(SqlState::parse("40P01"), SideEffect::None, Circumstances::default());
+//! assert!(matches!(deadlock, Decision::Fail { class, .. } if class.is_retried()));
 //! ```
 
 pub mod actor;

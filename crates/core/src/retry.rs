@@ -154,16 +154,40 @@ mod tests {
         }
     }
 
+    /// Class, most runs in a row and whether the wait is long, for every code that the table names.
     #[test]
-    fn what_can_succeed_is_tried_again() {
-        for code in ["40001", "40P01", "55P03", "57P01", "53300", "08006", "25006", "TH011", "XX000", "53100"] {
-            assert_eq!(class_of(decided(code, SideEffect::None, false)), Some(FailureClass::Transient), "{code}");
+    fn the_table_is_as_written() {
+        let policy = "40001 40P01 55P03 55006 25P03 25P04 57P01 57P02 57P03 57P05 53000 53200 53300 53400 08000 08001 \
+                      08003 08004 08006 25006 72000 TH011";
+        let twice = "58030 XX000 26000 42P05";
+        let permanent = "22012 22003 23505 23514 21000 42P01 42501 28P01 28000 3D000 3F000 2BP01 0A000 0LP01 54001 \
+                         P0001 P0004 44000 57P04 25001 25P02 F0000 XX001 XX002 TH010 TH012 TH013 99999";
+        let transient = |tries, long_delay| Decision::Fail { class: FailureClass::Transient, tries, long_delay };
+        let never = |class| Decision::Fail { class, tries: None, long_delay: false };
+        for (codes, expected) in [
+            (policy, transient(None, false)),
+            (twice, transient(Some(2), false)),
+            ("53100 58P01", transient(Some(2), true)),
+            (permanent, never(FailureClass::Permanent)),
+            ("TH002", never(FailureClass::Fenced)),
+            ("TH003 TH005", never(FailureClass::Guard)),
+            ("TH004", never(FailureClass::Check)),
+            ("57014", never(FailureClass::Timeout)),
+        ] {
+            for code in codes.split_whitespace() {
+                assert!(SqlState::parse(code).is_some(), "{code} is no SQLSTATE");
+                assert_eq!(decided(code, SideEffect::None, false), expected, "{code}");
+            }
         }
-        for code in
-            ["22012", "23505", "23514", "42P01", "28P01", "3D000", "21000", "P0001", "XX001", "25P02", "TH010", "99999"]
-        {
-            assert_eq!(class_of(decided(code, SideEffect::None, false)), Some(FailureClass::Permanent), "{code}");
-        }
+    }
+
+    #[test]
+    fn a_connection_lost_before_commit_is_tried_again_unless_somebody_said_stop() {
+        let lost = Circumstances { connection_lost: true, ..Circumstances::default() };
+        assert_eq!(class_of(decide(None, SideEffect::None, lost)), Some(FailureClass::Transient));
+        let stopped = Circumstances { we_cancelled: true, ..lost };
+        assert_eq!(class_of(decide(None, SideEffect::None, stopped)), Some(FailureClass::Cancelled));
+        assert_eq!(decide(None, SideEffect::CommitSent, stopped), Decision::Resolve, "after COMMIT its answer decides");
     }
 
     #[test]
