@@ -63,7 +63,8 @@ async fn case_001_append_on_rerun_timestamptz_column() -> Result<()> {
     .await?;
     for _ in 0..3 {
         bench.call("run clicks 2024-11-03")?.expect_code(0);
-        let seen = bench.db.value("select count(*) || ' ' || min(seen_at) || ' ' || max(seen_at) from mart.clicks").await?;
+        let seen =
+            bench.db.value("select count(*) || ' ' || min(seen_at) || ' ' || max(seen_at) from mart.clicks").await?;
         assert_eq!(seen, "25 2024-11-03 04:30:00+00 2024-11-04 04:30:00+00");
     }
     bench.call("run clicks 2024-11-02")?.expect_code(0);
@@ -93,7 +94,8 @@ async fn case_001_append_on_rerun_timestamp_column() -> Result<()> {
     .await?;
     for _ in 0..3 {
         bench.call("run rows 2024-04-07")?.expect_code(0);
-        let seen = bench.db.value("select count(*) || ' ' || min(local_at) || ' ' || max(local_at) from kiwi.rows").await?;
+        let seen =
+            bench.db.value("select count(*) || ' ' || min(local_at) || ' ' || max(local_at) from kiwi.rows").await?;
         // 11:00Z on the 6th to 12:00Z on the 7th: 25 hours
         assert_eq!(seen, "25 2024-04-07 00:30:00 2024-04-07 23:30:00");
     }
@@ -153,10 +155,7 @@ async fn case_003_predicate_moves() -> Result<()> {
         )],
     )
     .await?;
-    bench
-        .call("run per_day 2023-08-01")?
-        .expect_code(5)
-        .expect_error("TH0531");
+    bench.call("run per_day 2023-08-01")?.expect_code(5).expect_error("TH0531");
     bench
         .project
         .thrice(["run", "per_day", "2023-08-01", "--overwrite-existing", "--reason", "loaded by hand"])
@@ -235,7 +234,8 @@ async fn case_009_insert_fails_after_the_delete() -> Result<()> {
 /// The role thinks in Honolulu and writes dates the German way; the pipeline is Seoul's.
 #[tokio::test(flavor = "multi_thread")]
 async fn case_011_cast_to_date_in_session_zone() -> Result<()> {
-    let query = "select at::date as d, to_char(min(at), 'HH24:MI') as first, count(*)::int as n, ('3.2.2024'::text) as mark
+    let query =
+        "select at::date as d, to_char(min(at), 'HH24:MI') as first, count(*)::int as n, ('3.2.2024'::text) as mark
                    from z.e where at >= :interval_start and at < :interval_end group by 1";
     let bench = Bench::new(
         "Asia/Seoul",
@@ -437,7 +437,10 @@ async fn case_021_no_partition_for_day() -> Result<()> {
     bench.call("run t 2024-04-30")?.expect_code(0);
     bench.call("run t 2024-05-01")?.expect_code(2).expect_error("TH0418");
     assert_eq!(bench.db.rows("select v from p.t order by v").await?, ["1", "2"]);
-    bench.db.execute("create table p.t_05 partition of p.t for values from ('2024-04-30 15:00Z') to ('2024-05-31 15:00Z')").await?;
+    bench
+        .db
+        .execute("create table p.t_05 partition of p.t for values from ('2024-04-30 15:00Z') to ('2024-05-31 15:00Z')")
+        .await?;
     bench.call("run t 2024-05-01")?.expect_code(0);
     assert_eq!(bench.db.rows("select v from p.t order by v").await?, ["1", "2", "3"]);
     assert!(bench.runs().await?.iter().all(|run| !run.contains("transient")), "{:?}", bench.runs().await?);
@@ -870,7 +873,10 @@ async fn case_045_midnight_that_never_was() -> Result<()> {
     let bench = twice("America/Sao_Paulo", "2018-11-04 03:00Z", "2018-11-05 02:00Z").await?;
     bench.call("run per_hour 2018-11-04T00")?.expect_code(2).expect_error("TH0110");
     bench.call("run per_hour 2018-11-04")?.expect_code(0);
-    assert_eq!(bench.db.value("select count(*) || ' ' || sum(n) || ' ' || min(at) from h.per_hour").await?, "23 92 2018-11-04 03:00:00+00");
+    assert_eq!(
+        bench.db.value("select count(*) || ' ' || sum(n) || ' ' || min(at) from h.per_hour").await?,
+        "23 92 2018-11-04 03:00:00+00"
+    );
     Ok(())
 }
 
@@ -882,7 +888,8 @@ async fn twice(zone: &str, from: &str, to: &str) -> Result<Bench> {
          insert into h.ev select generate_series('{from}'::timestamptz - interval '2 hours', '{to}'::timestamptz + interval '2 hours', '15 minutes');
          create table h.per_hour (at timestamptz primary key, n bigint)"
     );
-    let sql = "select :interval_start as at, count(*) as n from h.ev where at >= :interval_start and at < :interval_end";
+    let sql =
+        "select :interval_start as at, count(*) as n from h.ev where at >= :interval_start and at < :interval_end";
     Bench::new(zone, &setup, &[hourly("per_hour", "2018-11-01", "h.per_hour", "at", "key = [\"at\"]\n", sql)]).await
 }
 
@@ -911,7 +918,10 @@ async fn case_047_one_batch_of_three_fails() -> Result<()> {
     bench.call("status t --from 2024-05-06 --to 2024-05-08 --require published")?.expect_code(5);
     bench.db.execute("update b.src set text = '20' where text = 'ten'").await?;
     bench.call("run t 2024-05-07")?.expect_code(0);
-    assert_eq!(bench.db.rows("select * from b.t order by 1").await?, ["2024-05-06|10", "2024-05-07|20", "2024-05-08|30"]);
+    assert_eq!(
+        bench.db.rows("select * from b.t order by 1").await?,
+        ["2024-05-06|10", "2024-05-07|20", "2024-05-08|30"]
+    );
     let runs = bench.runs().await?;
     assert_eq!(runs.iter().filter(|run| run.starts_with("2024-05-07")).count(), 2, "{runs:?}");
     assert_eq!(runs.len(), 4, "{runs:?}");
@@ -1015,6 +1025,9 @@ async fn case_053_partition_half_detached() -> Result<()> {
     assert_eq!(bench.db.rows("select * from x.t_may").await?, ["2024-05-01|77"]);
     bench.call("run t 2024-04-30")?.expect_code(0);
     assert_eq!(bench.db.rows("select * from x.t_april").await?, ["2024-04-30|1"]);
-    assert_eq!(bench.db.value("select inhdetachpending from pg_inherits where inhrelid = 'x.t_may'::regclass").await?, "t");
+    assert_eq!(
+        bench.db.value("select inhdetachpending from pg_inherits where inhrelid = 'x.t_may'::regclass").await?,
+        "t"
+    );
     Ok(())
 }

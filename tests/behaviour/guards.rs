@@ -60,7 +60,12 @@ async fn existing_rows_are_overwritten_with_a_reason() -> Result<()> {
     let bench = bench("").await?;
     bench.db.execute("insert into g.t values ('2025-06-03', 98, 30), ('2025-06-04', 99, 0)").await?;
     bench.call("run t 2025-06-03 --overwrite-existing")?.expect_code(5).expect_error("TH0501");
-    bench.project.thrice(["run", "t", "2025-06-03", "--overwrite-existing", "--reason", "x"]).run()?.expect_code(2).expect_error("TH0502");
+    bench
+        .project
+        .thrice(["run", "t", "2025-06-03", "--overwrite-existing", "--reason", "x"])
+        .run()?
+        .expect_code(2)
+        .expect_error("TH0502");
     assert_eq!(bench.runs().await?, [""; 0]);
     bench
         .project
@@ -85,7 +90,11 @@ async fn an_empty_result_over_a_published_partition() -> Result<()> {
     assert_eq!(state(&bench).await?, before);
     assert_eq!(bench.runs().await?[2], "2025-06-03|2|failed|guard|");
     bench.call("run t 2025-06-03 --accept-drop")?.expect_code(5).expect_error("TH0501");
-    bench.project.thrice(["run", "t", "2025-06-03", "--accept-drop", "--reason", "the shop was shut"]).run()?.expect_code(0);
+    bench
+        .project
+        .thrice(["run", "t", "2025-06-03", "--accept-drop", "--reason", "the shop was shut"])
+        .run()?
+        .expect_code(0);
     assert_eq!(bench.db.rows("select id from g.t").await?, ["4"]);
     // empty over empty is nothing lost
     bench.call("run t 2025-06-03")?.expect_code(0);
@@ -110,7 +119,12 @@ async fn an_empty_first_result() -> Result<()> {
 async fn a_closed_partition() -> Result<()> {
     let bench = bench("").await?;
     bench.call("run t 2025-06-03 2025-06-04")?.expect_code(0);
-    bench.db.execute("update thrice.partitions set closed_at = now() where interval_key = '2025-06-03'; update g.src set v = 0").await?;
+    bench
+        .db
+        .execute(
+            "update thrice.partitions set closed_at = now() where interval_key = '2025-06-03'; update g.src set v = 0",
+        )
+        .await?;
     let before = state(&bench).await?;
     bench.call("run t 2025-06-03")?.expect_code(5).expect_error("TH0530");
     assert_eq!(state(&bench).await?, before);
@@ -160,7 +174,10 @@ async fn intervals_that_may_not_run_yet() -> Result<()> {
     }
     assert_eq!(bench.db.value("select count(*) from thrice.partitions").await?, "0");
     bench.call("run t 2025-06-05 --as-of 2025-06-05T15:00:00Z --early")?.expect_code(5).expect_error("TH0501");
-    bench.call("run t 2025-06-05 --as-of 2025-06-05T14:59:59Z --early --reason cannot")?.expect_code(5).expect_error("TH0116");
+    bench
+        .call("run t 2025-06-05 --as-of 2025-06-05T14:59:59Z --early --reason cannot")?
+        .expect_code(5)
+        .expect_error("TH0116");
     bench.call("run t 2025-06-05 --as-of 2025-06-05T15:00:00Z --early --reason needed-now")?.expect_code(0);
     bench.call("run t 2025-06-05 --as-of 2025-06-05T17:10:00Z")?.expect_code(0);
     assert_eq!(bench.db.rows("select day from g.t").await?, ["2025-06-05"]);

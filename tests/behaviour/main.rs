@@ -20,15 +20,7 @@ fn hourly(name: &str, start: &str, target: &str, column: &str, more: &str, sql: 
     of_grain("hour", name, start, target, column, more, sql)
 }
 
-fn of_grain(
-    grain: &str,
-    name: &str,
-    start: &str,
-    target: &str,
-    column: &str,
-    more: &str,
-    sql: &str,
-) -> PipelineText {
+fn of_grain(grain: &str, name: &str, start: &str, target: &str, column: &str, more: &str, sql: &str) -> PipelineText {
     let toml = format!(
         "[interval]\ngrain = \"{grain}\"\nstart = \"{start}\"\ncatch_up = \"all\"\n\n\
          [target]\ntable = '''{target}'''\ninterval_column = '''{column}'''\n{more}"

@@ -10,7 +10,8 @@ const PHYSICAL: &str = "select md5(string_agg(ctid || xmin::text || t::text, ','
 /// Fingerprint of every row of the target.
 const LOGICAL: &str = "select md5(string_agg(t::text, ',' order by t::text)) from m.t t";
 
-const SQL: &str = "select day, shop, sum(v) as total from m.src where at >= :interval_start and at < :interval_end group by 1, 2";
+const SQL: &str =
+    "select day, shop, sum(v) as total from m.src where at >= :interval_start and at < :interval_end group by 1, 2";
 
 /// Three shops on each of five days; the rows of the 1st and 5th are there before thrice comes.
 async fn shops() -> Result<Bench> {
@@ -47,7 +48,12 @@ async fn three_runs_are_one_run() -> Result<()> {
         assert_eq!(bench.db.value(LOGICAL).await?, once);
     }
     assert_eq!(bench.runs().await?.len(), 9);
-    assert_eq!(bench.broken_invariants("(select * from m.t where shop <> 9)", "t.day::timestamp at time zone 'Asia/Seoul'").await?, [""; 0]);
+    assert_eq!(
+        bench
+            .broken_invariants("(select * from m.t where shop <> 9)", "t.day::timestamp at time zone 'Asia/Seoul'")
+            .await?,
+        [""; 0]
+    );
     Ok(())
 }
 

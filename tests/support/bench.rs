@@ -47,7 +47,9 @@ impl Bench {
         let login = format!("{prefix}_{}", self.db.name());
         let grants = thrice_ledger::Ledger::grants_sql().replace(":\"dbname\"", self.db.name());
         self.db.execute(&grants).await?;
-        self.db.execute(&format!("drop role if exists {login}; create role {login} login in role thrice_worker")).await?;
+        self.db
+            .execute(&format!("drop role if exists {login}; create role {login} login in role thrice_worker"))
+            .await?;
         Ok((login.clone(), self.db.url_as(&login)))
     }
 
@@ -76,7 +78,8 @@ impl Bench {
 
     /// Number of tables in the staging schema.
     pub async fn staging_tables(&self) -> Result<u32> {
-        let count = "select count(*) from pg_class where relnamespace = 'thrice_staging'::regnamespace and relkind = 'r'";
+        let count =
+            "select count(*) from pg_class where relnamespace = 'thrice_staging'::regnamespace and relkind = 'r'";
         Ok(self.db.value(count).await?.parse()?)
     }
 

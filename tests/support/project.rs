@@ -36,7 +36,8 @@ impl Project {
     /// Writes the files; `zone` is the project's time zone.
     pub fn new(url: &str, zone: &str, pipelines: &[PipelineText]) -> Result<Self> {
         let folder = tempfile::Builder::new().prefix("thrice-test").tempdir()?;
-        let toml = format!("[project]\nname = \"test\"\ntime_zone = \"{zone}\"\n\n[database]\nurl_env = \"DATABASE_URL\"\n");
+        let toml =
+            format!("[project]\nname = \"test\"\ntime_zone = \"{zone}\"\n\n[database]\nurl_env = \"DATABASE_URL\"\n");
         std::fs::write(folder.path().join("thrice.toml"), toml)?;
         std::fs::create_dir(folder.path().join("pipelines"))?;
         let project = Self { folder, url: url.to_owned() };
