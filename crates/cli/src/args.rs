@@ -5,16 +5,35 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use thrice_core::time::Timestamp;
 
+/// The first screen: the commands in groups, in the order in which one meets them.
+const FIRST_SCREEN: &str = "{name} {version}   {about}
+
+{usage-heading} {usage}
+
+Start    init     write a project that runs
+         demo     see it all in a private PostgreSQL, in seconds
+         lint     check pipelines without running them
+Run      run      what is due, or the partitions that you name
+Look     status   calendar of partitions
+         show     one partition, its runs and checks
+         ledger   runs of all pipelines, newest first
+Repair   adopt    record existing rows as published
+Admin    migrate  create or update the ledger, schema thrice
+         pg       the private PostgreSQL of the project
+`thrice COMMAND --help` says more of each.
+
+Options:
+{options}{after-help}";
+
 /// Re-runnable SQL pipelines for PostgreSQL: run a partition three times; the table is as if you ran it once.
 #[derive(Debug, Parser)]
 #[command(
     name = "thrice",
     version,
-    about,
     disable_help_subcommand = true,
     propagate_version = false,
     arg_required_else_help = true,
-    help_template = "{name} {version}   {about}\n\n{usage-heading} {usage}\n\nStart    init  demo  lint\nRun      run\nLook     status  show  ledger\nRepair   adopt\nAdmin    migrate  pg\n\n{all-args}{after-help}",
+    help_template = FIRST_SCREEN,
     after_help = "Examples:\n  thrice demo\n  thrice run daily_order_summary yesterday\n  thrice status daily_order_summary --month 2026-03\n\nExit codes: 0 ok · 1 bug · 2 usage or config · 3 nothing to do (with --detailed-exitcode) · 4 checks failed · 5 refused by policy · 7 unavailable, may be retried · 8 SQL failed · 9 outcome unknown, run again · 130/143 stopped"
 )]
 pub(crate) struct Cli {
@@ -57,7 +76,7 @@ pub(crate) struct Global {
     #[arg(long, value_name = "FORM", global = true, default_value = "text")]
     pub(crate) log_format: LogFormat,
     /// The person for whom this is done, recorded as a claim
-    #[arg(long, value_name = "NAME", global = true, env = "THRICE_ACTOR")]
+    #[arg(long, value_name = "NAME", global = true, env = "THRICE_ACTOR", hide_env_values = true)]
     pub(crate) on_behalf_of: Option<String>,
 }
 
@@ -142,7 +161,7 @@ pub(crate) enum Command {
 pub(crate) struct Init {
     /// Folder to write; made if it is not there
     #[arg(value_name = "DIR")]
-    pub(crate) dir: Option<PathBuf>,
+    pub(crate) folder: Option<PathBuf>,
 }
 
 /// `thrice demo`
@@ -305,4 +324,25 @@ pub(crate) enum Pg {
     },
     /// Print its log
     Log,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_tree_holds_together() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_first_screen_names_every_command_once() {
+        for command in Cli::command().get_subcommands() {
+            let name = format!(" {} ", command.get_name());
+            let lines = FIRST_SCREEN.lines().filter(|line| line.get(8..).is_some_and(|rest| rest.starts_with(&name)));
+            assert_eq!(lines.count(), 1, "{name}");
+        }
+    }
 }

@@ -50,9 +50,25 @@ pub(crate) async fn find(global: &Global, project: Option<&Project>, output: Out
         .into())
 }
 
-/// Opens the ledger; that of a private server is brought up to date first.
+/// Opens the ledger, whatever its version.
+pub(crate) async fn open(settings: &ConnectionSettings) -> Outcome<Ledger> {
+    let error = match Ledger::open(settings).await {
+        Ok(ledger) => return Ok(ledger),
+        Err(error) => error,
+    };
+    // the other driver tells who refused whom, and where
+    match thrice_connect::connect(settings).await {
+        Err(explained) => Err(explained.into()),
+        Ok(connection) => {
+            connection.close(Duration::from_secs(2)).await;
+            Err(error.into())
+        }
+    }
+}
+
+/// Opens the ledger and sees that its version fits; that of a private server is brought up to date first.
 pub(crate) async fn ledger(database: &Database) -> Outcome<Ledger> {
-    let ledger = Ledger::open(&database.settings).await?;
+    let ledger = open(&database.settings).await?;
     if database.private {
         ledger.migrate().await?;
     }

@@ -194,7 +194,12 @@ impl From<LedgerError> for Failed {
 
 impl From<ConnectError> for Failed {
     fn from(error: ConnectError) -> Self {
-        thrice_runner::problem_of_connect(&error).into()
+        let mut fault = Fault::of_problem(&thrice_runner::problem_of_connect(&error));
+        let (tries, waited) = error.tries();
+        if tries > 1 {
+            fault.what += &format!(", tried {tries} times in {:.1} s", waited.as_secs_f32());
+        }
+        fault.into()
     }
 }
 

@@ -57,7 +57,11 @@ fn of_set(error: SetError) -> Failed {
     let what = error.to_string();
     let fault = match error {
         SetError::Key(error) => of_key(&error),
-        SetError::Dots { from, to } => Fault::new(ErrorCode::DotsRange, what).fix(format!("--from {from} --to {to}")),
+        SetError::Dots { from, to } => {
+            Fault::new(ErrorCode::DotsRange, "a range is not written with dots")
+                .why("some read its last interval as included, some do not")
+                .fix(format!("--from {from} --to {to} (both included)"))
+        }
         SetError::Backwards { from, to } => {
             Fault::new(ErrorCode::RangeBackwards, what).fix(format!("--from {to} --to {from}"))
         }
@@ -87,8 +91,31 @@ fn of_key(error: &KeyError) -> Fault {
     }
 }
 
+/// Whether all of these partitions may be asked for at this time; one fault for each cause, with the first it holds for.
+pub(crate) fn may_run_all(loaded: &Loaded, partitions: &[Partition], as_of: Timestamp, early: bool) -> Outcome<()> {
+    let mut faults: Vec<(Fault, usize)> = Vec::new();
+    for partition in partitions {
+        if let Err(fault) = may_run(loaded, partition, as_of, early) {
+            match faults.iter_mut().find(|(known, _)| known.code == fault.code) {
+                Some((_, more)) => *more += 1,
+                None => faults.push((fault, 0)),
+            }
+        }
+    }
+    if faults.is_empty() {
+        return Ok(());
+    }
+    let told = |(mut fault, more): (Fault, usize)| {
+        if more > 0 {
+            fault.what += &format!(", and {more} more like it");
+        }
+        fault
+    };
+    Err(Failed(faults.into_iter().map(told).collect()))
+}
+
 /// Whether a partition may be asked for at this time.
-pub(crate) fn may_run(loaded: &Loaded, partition: &Partition, as_of: Timestamp, early: bool) -> Result<(), Fault> {
+fn may_run(loaded: &Loaded, partition: &Partition, as_of: Timestamp, early: bool) -> Result<(), Fault> {
     let zone = loaded.job.schedule.zone();
     let at = |instant: Timestamp| format!("{} = {instant}", zone.rfc3339(instant));
     let key = &partition.key;

@@ -49,18 +49,25 @@ fn fault(error: &clap::Error) -> Fault {
             None => fault.fix("thrice --help lists the commands"),
         };
     }
-    let code =
-        if error.kind() == ErrorKind::ArgumentConflict { ErrorCode::ArgumentsConflict } else { ErrorCode::BadArgument };
+    // clap calls it a conflict, too, when one flag is given twice
+    let twice = text(ContextKind::InvalidArg) == text(ContextKind::PriorArg);
+    let code = if error.kind() == ErrorKind::ArgumentConflict && !twice {
+        ErrorCode::ArgumentsConflict
+    } else {
+        ErrorCode::BadArgument
+    };
     // the first paragraph says what, the rest is clap's own usage text
     let rendered = error.render().to_string();
     let what = rendered.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
     let mut fault = Fault::new(code, what);
     let suggestion = [ContextKind::SuggestedArg, ContextKind::SuggestedValue].into_iter().find_map(text);
     let missing = (error.kind() == ErrorKind::MissingRequiredArgument).then(|| text(ContextKind::InvalidArg)).flatten();
-    fault.fix = Some(match (suggestion, missing) {
-        (Some(near), _) => format!("did you mean {near}?"),
-        (None, Some(missing)) => format!("add {missing}"),
-        (None, None) => "add --help for what the command takes".to_owned(),
+    let one_of = text(ContextKind::ValidValue).filter(|values| !values.is_empty());
+    fault.fix = Some(match (suggestion, missing, one_of) {
+        (Some(near), ..) => format!("did you mean {near}?"),
+        (None, Some(missing), _) => format!("add {missing}"),
+        (None, None, Some(values)) => format!("write one of: {values}"),
+        (None, None, None) => "add --help for what the command takes".to_owned(),
     });
     fault
 }

@@ -19,7 +19,7 @@ pub(crate) const FILES: [(&str, &str); 4] = [
 ];
 
 pub(crate) fn run(global: &Global, args: &Init, output: Output) -> Outcome<Exit> {
-    let dir = match &args.dir {
+    let dir = match &args.folder {
         Some(dir) => global.dir.join(dir),
         None => global.dir.clone(),
     };
@@ -33,7 +33,7 @@ pub(crate) fn run(global: &Global, args: &Init, output: Output) -> Outcome<Exit>
     } else {
         "load sample.sql into the private PostgreSQL: thrice run starts it"
     };
-    let enter = args.dir.as_ref().map(|dir| format!("cd {} && ", dir.display())).unwrap_or_default();
+    let enter = args.folder.as_ref().map(|dir| format!("cd {} && ", dir.display())).unwrap_or_default();
     output.note(format!("next: {enter}thrice lint; {load}; thrice migrate; thrice run daily_order_summary yesterday"));
     output.object(&json!({ "schema": "thrice.init/1", "created": created, "next": ["thrice lint", "thrice migrate", "thrice run"] }));
     Ok(Exit::Ok)

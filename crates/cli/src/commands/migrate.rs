@@ -1,7 +1,6 @@
 //! `thrice migrate`: creates or updates the ledger.
 
 use serde_json::json;
-use thrice_ledger::Ledger;
 
 use crate::args::{Global, Migrate};
 use crate::database;
@@ -13,17 +12,25 @@ use crate::project::Project;
 pub(crate) async fn run(global: &Global, args: &Migrate, output: Output) -> Outcome<Exit> {
     let project = Project::find(&global.dir)?;
     let database = database::find(global, project.as_ref(), output).await?;
-    let ledger = Ledger::open(&database.settings).await?;
-    let info = if args.info { ledger.migration_info().await? } else { ledger.migrate().await? };
+    let ledger = database::open(&database.settings).await?;
+    let before = ledger.migration_info().await?;
+    let info = if args.info { before.clone() } else { ledger.migrate().await? };
+    if info.current > Some(info.known) {
+        ledger.ensure_current().await?;
+    }
+    let applied = before.pending.len() - info.pending.len();
     let current = info.current.map_or_else(|| "none".to_owned(), |version| version.to_string());
-    output.line(match info.pending.len() {
-        0 => format!("ledger schema {current} of {}, nothing to do", info.known),
-        pending => format!("ledger schema {current} of {}, {pending} to apply: thrice migrate", info.known),
+    let head = format!("ledger schema {current} of {}", info.known);
+    output.line(match (applied, info.pending.len()) {
+        (0, 0) => format!("{head}, nothing to do"),
+        (applied, 0) => format!("{head}, {applied} applied"),
+        (_, pending) => format!("{head}, {pending} to apply: thrice migrate"),
     });
     output.object(&json!({
         "schema": "thrice.migrate/1",
         "current": info.current,
         "known": info.known,
+        "applied": applied,
         "pending": info.pending.iter().map(|(version, what)| json!({ "version": version, "what": what })).collect::<Vec<_>>(),
     }));
     Ok(Exit::Ok)

@@ -16,7 +16,7 @@ use thrice_runner::{
 use crate::args::{Global, Run};
 use crate::exit_code::Exit;
 use crate::fault::{Failed, Fault, Outcome};
-use crate::output::Output;
+use crate::output::{Output, paint};
 use crate::project::{Loaded, Project};
 use crate::signals::Stop;
 use crate::{clock, database, selection};
@@ -47,14 +47,7 @@ pub(crate) async fn run(global: &Global, args: &Run, output: Output) -> Outcome<
             None
         };
         if let Some(partitions) = &partitions {
-            let refused: Vec<Fault> = partitions
-                .iter()
-                .filter_map(|partition| selection::may_run(loaded, partition, as_of, args.early).err())
-                .take(5)
-                .collect();
-            if !refused.is_empty() {
-                return Err(Failed(refused));
-            }
+            selection::may_run_all(loaded, partitions, as_of, args.early)?;
         }
         asked.push((loaded, partitions));
     }
@@ -89,7 +82,9 @@ pub(crate) async fn run(global: &Global, args: &Run, output: Output) -> Outcome<
     let mut call = Call {
         output,
         show: named || plan.iter().map(|(_, p)| p.len()).sum::<usize>() == 1,
+        begun: Instant::now(),
         items: Vec::new(),
+        outcomes: Vec::new(),
         exits: Vec::new(),
         left,
     };
@@ -220,7 +215,10 @@ struct Call {
     output: Output,
     /// Show each step, not only one line a partition.
     show: bool,
+    begun: Instant,
     items: Vec<Value>,
+    /// How each partition ended, in a word.
+    outcomes: Vec<&'static str>,
     exits: Vec<Exit>,
     /// Partitions that failed for good earlier: they are not run, and the exit tells.
     left: Vec<Exit>,
@@ -276,13 +274,13 @@ impl Call {
         let mut lines = Lines { output, show: self.show };
         let report = Box::pin(runner.run_partition(prepared, partition, request, &mut lines)).await;
         self.exits.push(Exit::of_outcome(&report.outcome));
-        output.line(sentence(name, &report, begun.elapsed()));
+        output.line(sentence(name, &report, begun.elapsed(), output.color));
         if let Some(problem) = report.outcome.problem() {
-            output.report(&placed(loaded, problem).text(output.color_err));
-            if problem.class == Some(FailureClass::Check) {
-                output.note("nothing was published; readers see what they saw before");
-            }
+            let mut fault = placed(loaded, problem);
+            fault.what = format!("{name} {}: {}", partition.key, fault.what);
+            output.report(&fault.text(output.color_err));
         }
+        self.outcomes.push(report.outcome.as_str());
         self.items.push(item(loaded, &report));
     }
 
@@ -310,9 +308,8 @@ impl Call {
         };
         if nothing && stop.exit().is_none() {
             self.output.note("nothing is due");
-        } else if self.exits.len() > 1 {
-            let good = self.exits.iter().filter(|exit| **exit == Exit::Ok).count();
-            self.output.note(format!("{good} done · {} not", self.exits.len() - good));
+        } else if self.outcomes.len() > 1 {
+            self.output.note(format!("{} in {}", counts(&self.outcomes), seconds(self.begun.elapsed())));
         }
         let causes: std::collections::BTreeSet<u8> = self.exits.iter().map(|exit| exit.number()).collect();
         self.output.object(&json!({
@@ -354,28 +351,46 @@ fn seconds(time: Duration) -> String {
     format!("{:.1}s", time.as_secs_f64())
 }
 
-fn sentence(name: &str, report: &PartitionReport, took: Duration) -> String {
-    let key = &report.partition.key;
-    match &report.outcome {
-        Ended::Published(done) => format!(
-            "{name}  {key}  published  {} rows  +{} -{}  {}  run #{}{}",
-            done.rows.total,
-            done.rows.inserted,
-            done.rows.deleted,
-            seconds(took),
-            done.attempt_no,
-            if done.resolved { "  (its COMMIT was lost; the receipt was found)" } else { "" }
-        ),
-        Ended::Unchanged(done) => {
-            format!(
-                "{name}  {key}  unchanged  {} rows  nothing written  {}  run #{}",
-                done.rows.total,
-                seconds(took),
-                done.attempt_no
-            )
+/// `5 published, 1 failed`: outcomes in the order in which they are good.
+fn counts(outcomes: &[&str]) -> String {
+    ["published", "unchanged", "failed", "refused", "held", "unknown"]
+        .into_iter()
+        .map(|word| (outcomes.iter().filter(|outcome| **outcome == word).count(), word))
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, word)| format!("{count} {word}"))
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+/// The one line that says what became of a partition.
+fn sentence(name: &str, report: &PartitionReport, took: Duration, color: bool) -> String {
+    let word = report.outcome.as_str();
+    let ansi = if report.outcome.done().is_some() { "32" } else { "31;1" };
+    let mut line = format!("{name}  {}  {}", report.partition.key, paint(color, ansi, word));
+    if let Some(done) = report.outcome.done() {
+        line += &format!("  {} rows", done.rows.total);
+        line += &match &report.outcome {
+            Ended::Published(_) => format!("  +{} -{}", done.rows.inserted, done.rows.deleted),
+            _ => "  nothing written".to_owned(),
+        };
+        line += &format!("  {}  run #{}", seconds(took), done.attempt_no);
+        if done.resolved {
+            line += "  (its COMMIT was lost; the receipt was found)";
         }
-        ended => format!("{name}  {key}  {}", ended.as_str()),
     }
+    if let Some(problem) = report.outcome.problem() {
+        if let Some(class) = problem.class {
+            line += &format!("  {}", class.as_str());
+        }
+        line += &format!("  {}  {}", problem.code, seconds(took));
+        if let Some(no) = problem.attempt_no {
+            line += &format!("  run #{no}");
+        }
+        if let Some(after) = problem.retry_in {
+            line += &format!("  tried again by `thrice run` in {}", seconds(after));
+        }
+    }
+    line
 }
 
 fn item(loaded: &Loaded, report: &PartitionReport) -> Value {

@@ -195,9 +195,8 @@ fn calendar(
     let mut head = format!("{}   {}", loaded.job.name, loaded.job.schedule.zone());
     match (&fresh, &newest) {
         (Some(fresh), Some(newest)) if fresh == newest => head += &format!("   fresh to {fresh}"),
-        (fresh, Some(newest)) => {
-            head += &format!("   fresh to {} (gap)   newest {newest}", fresh.as_deref().unwrap_or("nothing"));
-        }
+        (Some(fresh), Some(newest)) => head += &format!("   fresh to {fresh} (gap)   newest {newest}"),
+        (None, Some(newest)) => head += &format!("   not fresh: its first partition is a gap   newest {newest}"),
         (_, None) => head += "   nothing published",
     }
     head += &format!("   {} failed   {} missing", count("failed"), count("missing"));
