@@ -10,6 +10,7 @@ mod demo;
 mod deny;
 mod examples;
 mod fetch;
+mod mutants;
 mod pg;
 mod prepare_sqlx;
 mod process;
@@ -32,6 +33,7 @@ const HELP: &str = "cargo xtask <command>
   cases DIR [NNN…] [--pg V] [-v]
                            bug cases through the real binary: setup, steps, expected rows
   real DIR [--pg V]        pipelines over public data against their checksums (needs psql and python3)
+  mutants [WORD]           break the line behind each promise, in a copy; its test must turn red
   pg list | pg fetch 15 16 17 18
                            servers: what is found here; what is fetched into target/pg
   prepare-sqlx [--check]   renew the offline data of the ledger's queries
@@ -47,6 +49,7 @@ fn main() -> Result<()> {
         Some("ci") => ci::run(rest),
         Some("cases") => cases::run(rest),
         Some("real") => real::run(rest),
+        Some("mutants") => mutants::run(rest),
         Some("pg") => pg::run(rest),
         Some("prepare-sqlx") => prepare_sqlx::run(rest),
         None | Some("help" | "--help" | "-h") => {
