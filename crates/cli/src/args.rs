@@ -151,7 +151,7 @@ pub(crate) enum Command {
     /// The private PostgreSQL of this project
     #[command(
         subcommand,
-        after_help = "Examples:\n  thrice pg status\n  thrice pg stop\n  thrice pg log\n\nExit codes: 0 done · 2 the project has no private PostgreSQL · 7 it cannot be stopped now"
+        after_help = "Examples:\n  thrice pg status\n  thrice pg psql -f sample.sql\n  thrice pg stop\n\nExit codes: 0 done · 2 the project has no private PostgreSQL · 7 it cannot be stopped now"
     )]
     Pg(Pg),
 }
@@ -324,6 +324,12 @@ pub(crate) enum Pg {
     },
     /// Print its log
     Log,
+    /// Open psql in it, started if need be; what follows goes to psql
+    Psql {
+        /// Arguments of psql, such as -f FILE
+        #[arg(value_name = "ARG", trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<std::ffi::OsString>,
+    },
 }
 
 #[cfg(test)]

@@ -23,6 +23,8 @@ pub(crate) struct Database {
     pub(crate) settings: ConnectionSettings,
     /// The private server of this project: its ledger is made when it is not there.
     pub(crate) private: bool,
+    /// Who this process is to the operating system.
+    os_user: Option<String>,
 }
 
 /// Flag, then environment, then the project's private server.
@@ -36,13 +38,13 @@ pub(crate) async fn find(global: &Global, project: Option<&Project>, output: Out
         output.note(format!("warning: {warning}"));
     }
     if let Some((settings, _origin)) = ConnectionSettings::resolve(&sources)? {
-        return Ok(Database { settings, private: false });
+        return Ok(Database { settings, private: false, os_user: sources.os_user });
     }
     if let Some(project) = project
         && project.database == DatabaseChoice::Local
     {
         let settings = local_server::ensure(&project.root, output).await?;
-        return Ok(Database { settings, private: true });
+        return Ok(Database { settings, private: true, os_user: sources.os_user });
     }
     Err(Fault::new(ErrorCode::NothingConfigured, "no database is configured")
         .why("neither --database-url nor DATABASE_URL nor PGHOST is set, and thrice.toml does not say mode = \"local\"")
@@ -82,15 +84,10 @@ pub(crate) async fn runner(database: &Database, ledger: Ledger, ttl: Duration, g
         host: host_name(),
         os_pid: std::process::id(),
         lease_ttl: ttl,
-        actor: actor(global),
+        actor: Actor { os_user: database.os_user.clone(), on_behalf_of: global.on_behalf_of.clone() },
         resolve_wait: RESOLVE_WAIT,
     };
     Ok(Runner::open(ledger, database.settings.clone(), options).await?)
-}
-
-fn actor(global: &Global) -> Actor {
-    let os_user = ["USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok()).filter(|user| !user.is_empty());
-    Actor { os_user, on_behalf_of: global.on_behalf_of.clone() }
 }
 
 fn host_name() -> String {

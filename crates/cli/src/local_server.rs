@@ -1,6 +1,9 @@
 //! The private PostgreSQL of a project, as the commands need it.
 
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
+use std::process::Command;
 
 use serde_json::json;
 use thrice_connect::{ConnectionSettings, Host};
@@ -10,6 +13,7 @@ use thrice_local_postgres::{LocalPostgres, LocalPostgresError, Running, Status, 
 use crate::exit_code::Exit;
 use crate::fault::{Fault, Outcome, io_fault};
 use crate::output::{Output, to_stdout};
+use crate::project::{DatabaseChoice, Project};
 
 /// The database in it.
 const DATABASE: &str = "thrice";
@@ -73,6 +77,35 @@ pub(crate) fn log(root: &Path, output: Output) -> Outcome<Exit> {
         to_stdout(&thrice_core::text::printable(&text));
     }
     Ok(Exit::Ok)
+}
+
+/// Becomes psql in it. Comes back only with why it could not.
+pub(crate) async fn psql(root: &Path, args: &[OsString], output: Output) -> Outcome<Fault> {
+    let project = Project::load(root)?;
+    if project.database != DatabaseChoice::Local {
+        let what = "the database of this project is not its private PostgreSQL";
+        return Err(Fault::new(ErrorCode::BadArgument, what).fix("psql \"$DATABASE_URL\"").into());
+    }
+    let surroundings = Surroundings::of_process();
+    let settings = ensure(root, output).await?;
+    // the client of PATH, else the one beside the server's programs
+    let beside = surroundings.find_binaries(None, None).map(|found| found.bin).ok();
+    let program = surroundings.path.iter().chain(&beside).map(|folder| folder.join("psql")).find(|path| path.is_file());
+    let Some(program) = program else {
+        return Err(Fault::new(ErrorCode::LocalServer, "no psql is installed")
+            .fix("apt install postgresql-client, or brew install libpq")
+            .into());
+    };
+    let password = settings.password().map(|password| password.expose().clone()).unwrap_or_default();
+    let failed = Command::new(&program)
+        .args(args)
+        .env("PGHOST", settings.host().to_string())
+        .env("PGPORT", settings.port().to_string())
+        .env("PGUSER", settings.user())
+        .env("PGPASSWORD", password)
+        .env("PGDATABASE", settings.database())
+        .exec();
+    Ok(io_fault("cannot start", &program, &failed))
 }
 
 /// What is wrong with the private server, with the ways out.

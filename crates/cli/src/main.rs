@@ -8,6 +8,7 @@ mod database;
 mod exit_code;
 mod fault;
 mod job;
+mod json_lines;
 mod local_server;
 mod logging;
 mod output;

@@ -46,6 +46,13 @@ impl Output {
         }
     }
 
+    /// Data: any number of lines.
+    pub(crate) fn lines(&self, lines: impl IntoIterator<Item = String>) {
+        for line in lines {
+            self.line(line);
+        }
+    }
+
     /// The one object of `--json`.
     pub(crate) fn object(&self, object: &Value) {
         if self.json {
@@ -91,4 +98,10 @@ pub(crate) fn to_stderr(text: &str) {
 /// Paints text, where colour is on.
 pub(crate) fn paint(color: bool, code: &str, text: &str) -> String {
     if color { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+}
+
+/// `1 row`, `2 rows`.
+pub(crate) fn count(number: i64, noun: &str) -> String {
+    let ending = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{ending}")
 }

@@ -166,8 +166,12 @@ pub(crate) fn reason_for(what: &str, text: Option<&str>) -> Outcome<Reason> {
 
 /// The half-open instants of a partition in its zone and in UTC, for people.
 pub(crate) fn span_text(loaded: &Loaded, partition: &Partition) -> String {
+    span_of(loaded, partition.interval.start(), partition.interval.end())
+}
+
+/// Half-open instants in the pipeline's zone and in UTC, for people.
+pub(crate) fn span_of(loaded: &Loaded, start: Timestamp, end: Timestamp) -> String {
     let zone = loaded.job.schedule.zone();
-    let (start, end) = (partition.interval.start(), partition.interval.end());
     format!("[{}, {})  = {start} .. {end}", zone.rfc3339(start), zone.rfc3339(end))
 }
 

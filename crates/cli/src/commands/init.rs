@@ -28,15 +28,26 @@ pub(crate) fn run(global: &Global, args: &Init, output: Output) -> Outcome<Exit>
     for path in &created {
         output.line(format!("created {path}"));
     }
-    let load = if has_url {
-        "psql \"$DATABASE_URL\" -f sample.sql"
-    } else {
-        "load sample.sql into the private PostgreSQL: thrice run starts it"
-    };
-    let enter = args.folder.as_ref().map(|dir| format!("cd {} && ", dir.display())).unwrap_or_default();
-    output.note(format!("next: {enter}thrice lint; {load}; thrice migrate; thrice run daily_order_summary yesterday"));
-    output.object(&json!({ "schema": "thrice.init/1", "created": created, "next": ["thrice lint", "thrice migrate", "thrice run"] }));
+    let next = next(args.folder.as_deref(), has_url);
+    output.note("next:");
+    for command in &next {
+        output.note(format!("  {command}"));
+    }
+    output.object(&json!({ "schema": "thrice.init/1", "created": created, "next": next }));
     Ok(Exit::Ok)
+}
+
+/// What to type to see it run.
+fn next(folder: Option<&Path>, has_url: bool) -> Vec<String> {
+    let mut next: Vec<String> = folder.map(|folder| format!("cd {}", folder.display())).into_iter().collect();
+    next.extend(if has_url {
+        vec!["psql \"$DATABASE_URL\" -f sample.sql".to_owned(), "thrice migrate".to_owned()]
+    } else {
+        vec!["thrice pg psql -f sample.sql".to_owned()]
+    });
+    next.push("thrice run daily_order_summary 2026-03-24".to_owned());
+    next.push("thrice status daily_order_summary --month 2026-03".to_owned());
+    next
 }
 
 /// Writes the project, or nothing where a file is in the way.

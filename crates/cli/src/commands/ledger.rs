@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use thrice_ledger::RunRow;
+use unicode_width::UnicodeWidthStr;
 
 use crate::args::{Global, Ledger};
 use crate::database;
@@ -19,6 +20,10 @@ pub(crate) async fn run(global: &Global, args: &Ledger, output: Output) -> Outco
     let ledger = database::ledger(&database).await?;
     let runs = ledger.runs(args.pipeline.as_deref(), args.since, args.limit).await?;
     output.object(&json!({ "schema": "thrice.ledger/1", "runs": runs.iter().map(as_json).collect::<Vec<_>>() }));
+    if runs.is_empty() {
+        output.note("no runs");
+        return Ok(Exit::Ok);
+    }
     for line in lines_of(&runs) {
         output.line(line);
     }
@@ -101,13 +106,25 @@ pub(crate) fn table<const N: usize>(rows: &[[String; N]]) -> Vec<String> {
     let mut widths = [0; N];
     for row in rows {
         for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(cell.chars().count());
+            *width = (*width).max(cell.width());
         }
     }
     rows.iter()
         .map(|row| {
-            let cells: Vec<String> = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+            let padded = |(cell, width): (&String, usize)| format!("{cell}{}", " ".repeat(width - cell.width()));
+            let cells: Vec<String> = row.iter().zip(widths).map(padded).collect();
             cells.join("  ").trim_end().to_owned()
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wide_letters_take_two_columns() {
+        let rows = [["#1", "일일_주문", "x"], ["#2", "ab", "y"]].map(|row| row.map(ToOwned::to_owned));
+        assert_eq!(table(&rows), ["#1  일일_주문  x", "#2  ab         y"]);
+    }
 }

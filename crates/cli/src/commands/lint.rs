@@ -6,7 +6,7 @@ use thrice_runner::NotPrepared;
 use crate::args::{Global, Lint};
 use crate::exit_code::Exit;
 use crate::fault::{Failed, Fault, Outcome};
-use crate::output::Output;
+use crate::output::{Output, count};
 use crate::project::{Loaded, Project};
 use crate::signals::Stop;
 use crate::{clock, database};
@@ -33,7 +33,7 @@ pub(crate) async fn run(global: &Global, args: &Lint, output: Output) -> Outcome
     };
     output.line(match (errors, warnings) {
         (0, 0) => "no findings".to_owned(),
-        (errors, warnings) => format!("{errors} errors, {warnings} warnings"),
+        (errors, warnings) => format!("{}, {}", many(errors, "error"), many(warnings, "warning")),
     });
     if args.db && broken {
         output.note("the database was not asked: correct the errors first");
@@ -42,6 +42,10 @@ pub(crate) async fn run(global: &Global, args: &Lint, output: Output) -> Outcome
         "schema": "thrice.lint/1", "problems": findings.iter().map(Fault::json).collect::<Vec<_>>(), "exit": exit.number(),
     }));
     Ok(exit)
+}
+
+fn many(number: usize, noun: &str) -> String {
+    count(i64::try_from(number).unwrap_or(i64::MAX), noun)
 }
 
 /// Examines targets and describes queries; writes nothing.

@@ -13,5 +13,6 @@ pub(crate) async fn run(global: &Global, args: &Pg, output: Output) -> Outcome<E
         Pg::Status => local_server::status(&root, output),
         Pg::Stop { force } => local_server::stop(&root, *force, output).await,
         Pg::Log => local_server::log(&root, output),
+        Pg::Psql { args } => Err(local_server::psql(&root, args, output).await?.into()),
     }
 }

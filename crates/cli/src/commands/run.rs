@@ -16,7 +16,7 @@ use thrice_runner::{
 use crate::args::{Global, Run};
 use crate::exit_code::Exit;
 use crate::fault::{Failed, Fault, Outcome};
-use crate::output::{Output, paint};
+use crate::output::{Output, count, paint};
 use crate::project::{Loaded, Project};
 use crate::signals::Stop;
 use crate::{clock, database, selection};
@@ -81,7 +81,7 @@ pub(crate) async fn run(global: &Global, args: &Run, output: Output) -> Outcome<
     let mut runner = database::runner(&database, ledger, project.lease_ttl, global).await?;
     let mut call = Call {
         output,
-        show: named || plan.iter().map(|(_, p)| p.len()).sum::<usize>() == 1,
+        show: global.verbose > 0 || plan.iter().map(|(_, partitions)| partitions.len()).sum::<usize>() == 1,
         begun: Instant::now(),
         items: Vec::new(),
         outcomes: Vec::new(),
@@ -250,6 +250,11 @@ impl Call {
         if let Err(problem) = runner.sweep(&prepared, &stop.token).await {
             self.output.note(format!("warning: staging tables were not looked through: {}", problem.what));
         }
+        if let (false, [first, .., last]) = (self.show, partitions) {
+            let (early, late) = if first.interval.start() < last.interval.start() { (first, last) } else { (last, first) };
+            let span = selection::span_of(loaded, early.interval.start(), late.interval.end());
+            self.output.note(format!("{}  {} intervals in {span}", loaded.job.name, partitions.len()));
+        }
         for partition in partitions {
             if stop.token.is_cancelled() {
                 break;
@@ -331,9 +336,9 @@ impl Progress for Lines {
             Step::Claimed { taken_over: true } => "took over from a worker that is gone".to_owned(),
             Step::Claimed { taken_over: false } => return,
             Step::Staged { rows, resumed_from: Some(no), .. } => {
-                format!("staged     {rows} rows   adopted from run #{no}")
+                format!("staged     {}   adopted from run #{no}", count(*rows, "row"))
             }
-            Step::Staged { rows, took, .. } => format!("staged     {rows} rows   {}", seconds(*took)),
+            Step::Staged { rows, took, .. } => format!("staged     {}   {}", count(*rows, "row"), seconds(*took)),
             Step::Checked { passed, total, took } => {
                 format!("checks     {passed} of {total} passed   {}", seconds(*took))
             }
@@ -368,7 +373,7 @@ fn sentence(name: &str, report: &PartitionReport, took: Duration, color: bool) -
     let ansi = if report.outcome.done().is_some() { "32" } else { "31;1" };
     let mut line = format!("{name}  {}  {}", report.partition.key, paint(color, ansi, word));
     if let Some(done) = report.outcome.done() {
-        line += &format!("  {} rows", done.rows.total);
+        line += &format!("  {}", count(done.rows.total, "row"));
         line += &match &report.outcome {
             Ended::Published(_) => format!("  +{} -{}", done.rows.inserted, done.rows.deleted),
             _ => "  nothing written".to_owned(),

@@ -5,6 +5,7 @@ use thrice_core::code::ErrorCode;
 
 use crate::args::{Global, Show};
 use crate::commands::ledger::{as_json, outcome, who};
+use crate::commands::status::{derive, statuses, waiting_json, waiting_text};
 use crate::exit_code::Exit;
 use crate::fault::{Fault, Outcome};
 use crate::output::Output;
@@ -26,15 +27,19 @@ pub(crate) async fn run(global: &Global, args: &Show, output: Output) -> Outcome
     };
     let database = database::find(global, Some(&project), output).await?;
     let ledger = database::ledger(&database).await?;
-    let seen = crate::commands::status::statuses(&ledger, loaded, as_of).await?.remove(&partition.interval.start());
+    let seen = statuses(&ledger, loaded, as_of).await?.remove(&partition.interval.start());
     let detail = match ledger.pipeline(&loaded.job.name).await? {
         Some(row) => ledger.partition_detail(row.pipeline_id, row.interval_epoch, partition.interval.start()).await?,
         None => None,
     };
-    let (Some(detail), Some(seen)) = (detail, seen) else {
-        output.line(format!("{}  never run   {}", partition.key, selection::span_text(loaded, partition)));
+    let seen = seen.unwrap_or_else(|| derive(loaded, partition, None, as_of));
+    let Some(detail) = detail else {
+        output.line(format!("{}  {}   never run", partition.key, seen.status.as_str()));
+        output.line(format!("  {}", selection::span_text(loaded, partition)));
+        output.lines(waiting_text(loaded, seen.status));
         output.object(&json!({
-            "schema": "thrice.show/1", "interval": selection::interval_json(loaded, partition), "status": "missing", "runs": [],
+            "schema": "thrice.show/1", "interval": selection::interval_json(loaded, partition),
+            "status": seen.status.as_str(), "waiting": waiting_json(loaded, seen.status), "flags": [], "runs": [],
         }));
         return Ok(Exit::Ok);
     };
@@ -48,9 +53,7 @@ pub(crate) async fn run(global: &Global, args: &Show, output: Output) -> Outcome
     }
     output.line(head);
     output.line(format!("  {}", selection::span_text(loaded, partition)));
-    if let Some(at) = state.retry_at {
-        output.line(format!("  next try at {at}"));
-    }
+    output.lines(waiting_text(loaded, seen.status));
     for run in detail.runs.iter().rev() {
         let mut line = format!(
             " #{} {}  {}  {}  by {}",
@@ -94,6 +97,7 @@ pub(crate) async fn run(global: &Global, args: &Show, output: Output) -> Outcome
         "schema": "thrice.show/1",
         "interval": selection::interval_json(loaded, partition),
         "status": seen.status.as_str(),
+        "waiting": waiting_json(loaded, seen.status),
         "flags": seen.flags.iter().map(|flag| flag.as_str()).collect::<Vec<_>>(),
         "rows": state.row_count,
         "checksum": state.checksum,

@@ -7,7 +7,7 @@ use thrice_core::code::ErrorCode;
 use thrice_core::failure_class::FailureClass;
 use thrice_core::grain::Grain;
 use thrice_core::interval_set;
-use thrice_core::partition_status::{PartitionFacts, PartitionFlag, PartitionStatus};
+use thrice_core::partition_status::{PartitionFacts, PartitionFlag, PartitionStatus, Waiting};
 use thrice_core::run_state::RunState;
 use thrice_core::schedule::Partition;
 use thrice_core::time::{Timestamp, civil};
@@ -140,7 +140,8 @@ pub(crate) async fn statuses(ledger: &Ledger, loaded: &Loaded, as_of: Timestamp)
     Ok(seen)
 }
 
-fn derive(loaded: &Loaded, partition: &Partition, row: Option<&PartitionRow>, as_of: Timestamp) -> Seen {
+/// The status of one partition, of which the ledger may know nothing.
+pub(crate) fn derive(loaded: &Loaded, partition: &Partition, row: Option<&PartitionRow>, as_of: Timestamp) -> Seen {
     let facts = row.map(|row| facts(loaded, row)).unwrap_or_default();
     let status = PartitionStatus::derive(&facts, loaded.due.check(partition, as_of), as_of);
     let other_code = |hash: Option<&Vec<u8>>| hash.is_some_and(|hash| *hash != loaded.job.code_hash);
@@ -152,6 +153,35 @@ fn derive(loaded: &Loaded, partition: &Partition, row: Option<&PartitionRow>, as
         rows: row.and_then(|row| row.row_count),
         failed_with_other_code: matches!(status, PartitionStatus::Failed(_))
             && other_code(row.and_then(|row| row.last_code_hash.as_ref())),
+    }
+}
+
+/// What an unpublished partition waits for, and until when, in a sentence.
+pub(crate) fn waiting_text(loaded: &Loaded, status: PartitionStatus) -> Option<String> {
+    let zone = loaded.job.schedule.zone();
+    let (what, until) = waiting(status)?;
+    let what = match what {
+        "end" => "its interval goes on until",
+        "delay" => "due at",
+        _ => "tried again by `thrice run` from",
+    };
+    Some(format!("  {what} {} = {until}", zone.rfc3339(until)))
+}
+
+/// The same for `--json`.
+pub(crate) fn waiting_json(loaded: &Loaded, status: PartitionStatus) -> Value {
+    waiting(status).map_or(
+        Value::Null,
+        |(what, until)| json!({ "for": what, "until": loaded.job.schedule.zone().rfc3339(until) }),
+    )
+}
+
+const fn waiting(status: PartitionStatus) -> Option<(&'static str, Timestamp)> {
+    match status {
+        PartitionStatus::Waiting(Waiting::End(at)) => Some(("end", at)),
+        PartitionStatus::Waiting(Waiting::Delay(at)) => Some(("delay", at)),
+        PartitionStatus::Waiting(Waiting::Retry(at)) => Some(("retry", at)),
+        _ => None,
     }
 }
 
@@ -293,6 +323,7 @@ fn object(loaded: &Loaded, seen: &[(Partition, Seen)], known: &BTreeMap<Timestam
             "key": seen.key,
             "interval": selection::interval_json(loaded, partition),
             "status": seen.status.as_str(),
+            "waiting": waiting_json(loaded, seen.status),
             "flags": seen.flags.iter().map(|flag| flag.as_str()).collect::<Vec<_>>(),
             "attempt_no": seen.attempt_no,
             "rows": seen.rows,
