@@ -240,10 +240,8 @@ impl Schedule {
             parse_date(text, self.grain)?;
             return Err(KeyError::OtherGrain { text: text.to_owned(), grain: self.grain, is: "a day" });
         };
-        let date = parse_date(date_text, self.grain).map_err(|error| match error {
-            KeyError::WrongForm { .. } => wrong(),
-            other => other,
-        })?;
+        let date = parse_date(date_text, self.grain)
+            .map_err(|error| if matches!(error, KeyError::WrongForm { .. }) { wrong() } else { error })?;
         let hour: i8 = hour_text.parse().map_err(|_| wrong())?;
         if hour > 23 {
             return Err(KeyError::NoSuchHour { text: text.to_owned() });

@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "a test")]
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use proptest::prelude::*;
 use thrice_core::grain::Grain;
@@ -13,9 +14,9 @@ use thrice_core::interval::Interval;
 use thrice_core::schedule::Schedule;
 use thrice_core::time::{Timestamp, Zone};
 
-fn zones() -> Vec<Zone> {
-    jiff::tz::db().available().filter_map(|name| Zone::named(name.as_str()).ok()).collect()
-}
+/// Every zone of the tz database that a pipeline may name.
+static ZONES: LazyLock<Vec<Zone>> =
+    LazyLock::new(|| jiff::tz::db().available().filter_map(|name| Zone::named(name.as_str()).ok()).collect());
 
 /// The clock changes of a zone between 1970 and 2100, each with the offset after it.
 fn clock_changes(zone: &Zone) -> Vec<(Timestamp, i32)> {
@@ -62,16 +63,16 @@ fn check_around(schedule: &Schedule, at: Timestamp, lengths: &mut BTreeSet<i64>)
 fn tiles_around_clock_changes_of_every_zone() {
     let (every, seed) = (number("THRICE_TILING_EVERY", 30), number("THRICE_TILING_SEED", 0));
     let (mut days, mut hours) = (BTreeSet::new(), BTreeSet::new());
-    let (mut changes, mut met, zones) = (0, 0, zones());
-    assert!(zones.len() > 300, "only {} zones", zones.len());
+    let (mut changes, mut met) = (0, 0);
+    assert!(ZONES.len() > 300, "only {} zones", ZONES.len());
     // zones that only differ by name, or before 1970, are one
-    let mut seen = BTreeSet::new();
-    for zone in zones {
-        let all = clock_changes(&zone);
-        if !seen.insert((zone.offset_seconds(seconds(0)), all.clone())) {
+    let mut different = BTreeSet::new();
+    for zone in ZONES.iter() {
+        let all = clock_changes(zone);
+        if !different.insert((zone.offset_seconds(seconds(0)), all.clone())) {
             continue;
         }
-        let (day, hour) = (Schedule::new(Grain::Day, zone.clone()), Schedule::new(Grain::Hour, zone));
+        let (day, hour) = (Schedule::new(Grain::Day, zone.clone()), Schedule::new(Grain::Hour, zone.clone()));
         for (at, _) in &all {
             if (changes + seed) % every == 0 {
                 met += 1;
@@ -81,7 +82,7 @@ fn tiles_around_clock_changes_of_every_zone() {
             changes += 1;
         }
     }
-    println!("{met} of {changes} clock changes of {} different zones", seen.len());
+    println!("{met} of {changes} clock changes of {} different zones", different.len());
     println!("days of {days:?} s, hours of {hours:?} s");
     assert!(changes > 20_000 && met >= changes / every, "only {met} of {changes} clock changes");
     for hours_of_day in [23, 24, 25] {
@@ -124,8 +125,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
     fn tiles_at_random_instants(index in any::<prop::sample::Index>(), at in 0_i64..4_102_444_800) {
-        let zones = zones();
-        let zone = index.get(&zones);
+        let zone = index.get(ZONES.as_slice());
         for grain in [Grain::Day, Grain::Hour] {
             check_around(&Schedule::new(grain, zone.clone()), seconds(at), &mut BTreeSet::new());
         }
