@@ -347,7 +347,7 @@ fn is_stopped(pid: u32) -> bool {
 fn judge(outcome: &str, story: &Story, stopped: &[i32], got: &str, want: &str) -> Verdict {
     let codes: Vec<&str> = story.codes.iter().map(String::as_str).collect();
     let overtaken = if stopped.is_empty() { String::new() } else { format!(", of the overtaken runs {stopped:?}") };
-    let note = format!("wanted {outcome}, got exits {:?}{overtaken} {}", story.exits, codes.join(" "));
+    let note = format!("wanted {outcome}, got exits {}{overtaken} {}", in_short(&story.exits), codes.join(" "));
     if got != want {
         return Verdict::Failed(format!("{note}\n    rows wanted:\n{want}\n    rows got:\n{got}\n"));
     }
@@ -358,6 +358,16 @@ fn judge(outcome: &str, story: &Story, stopped: &[i32], got: &str, want: &str) -
     let right = if outcome == "ok" { all_passed } else { !all_passed || !story.codes.is_empty() };
     // what was overtaken must not say that it has published
     if right && !stopped.contains(&0) { Verdict::Passed(note) } else { Verdict::Failed(note) }
+}
+
+/// Exit codes in order, equal neighbours counted: `0 ×3, 8`.
+fn in_short(exits: &[i32]) -> String {
+    let groups = exits.chunk_by(|a, b| a == b);
+    let texts: Vec<String> = groups
+        .filter_map(|group| Some((group.first()?, group.len())))
+        .map(|(exit, many)| if many == 1 { exit.to_string() } else { format!("{exit} ×{many}") })
+        .collect();
+    texts.join(", ")
 }
 
 #[cfg(test)]
@@ -393,6 +403,12 @@ mod unit {
     fn an_overtaken_run_must_not_succeed() {
         assert!(passes("ok", &story(&[0], &[]), &[7]));
         assert!(!passes("ok", &story(&[0], &[]), &[0]));
+    }
+
+    #[test]
+    fn equal_exit_codes_are_counted() {
+        assert_eq!(in_short(&[0, 8, 0, 0, 0]), "0, 8, 0 ×3");
+        assert_eq!(in_short(&[]), "");
     }
 
     #[test]

@@ -1,42 +1,29 @@
 //! The examples of the crates, run as a service would, on a server of their own.
 
-use std::fs;
+use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
 
 use anyhow::{Result, bail};
 
 use crate::cluster::Cluster;
-use crate::process::{cargo, line, root, target, without_settings};
+use crate::process::{line, target, without_settings};
 use crate::psql::Session;
 use crate::steps::Steps;
 
 /// Examples that end with another code on purpose: this one is a gate, and shows it closed.
 const OTHER_CODE: [(&str, i32); 1] = [("gate_any_table", 1)];
 
-/// Runs every file in `crates/*/examples`, each in an empty database.
-pub(crate) fn run(cluster: &Cluster, steps: &mut Steps) -> Result<()> {
-    steps.must("examples", cargo()?.args(["build", "-q", "--workspace", "--examples"]))?;
+/// Runs the built examples, each in an empty database.
+pub(crate) fn run(names: &BTreeSet<String>, cluster: &Cluster, steps: &mut Steps) -> Result<()> {
     let admin = Session::open(&cluster.url())?;
-    for name in names()? {
+    for name in names {
         admin.run("drop database if exists example with (force); create database example")?;
         let what = format!("example {name} on PostgreSQL {}", cluster.server.major);
-        let outcome = one(&name, &cluster.url_of("postgres", "example"), cluster.port);
+        let outcome = one(name, &cluster.url_of("postgres", "example"), cluster.port);
         println!("{} {what}", if outcome.is_ok() { "ok  " } else { "FAIL" });
         steps.note(&what, outcome);
     }
     Ok(())
-}
-
-fn names() -> Result<Vec<String>> {
-    let mut names = Vec::new();
-    for package in fs::read_dir(root()?.join("crates"))?.flatten() {
-        let files = fs::read_dir(package.path().join("examples")).into_iter().flatten().flatten();
-        names.extend(
-            files.filter_map(|file| file.file_name().to_string_lossy().strip_suffix(".rs").map(ToOwned::to_owned)),
-        );
-    }
-    names.sort();
-    Ok(names)
 }
 
 fn one(name: &str, url: &str, port: u16) -> Result<()> {

@@ -19,6 +19,7 @@ mod real;
 mod server;
 mod server_user;
 mod steps;
+mod targets;
 mod temporary_folder;
 mod test;
 

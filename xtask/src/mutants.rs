@@ -24,22 +24,25 @@ const LOCK: &str = "crates/ledger/sql/lock_partition.sql";
 const TAIL: &str = "crates/ledger/sql/publish_tail.sql";
 const RESOLVE: &str = "crates/ledger/src/resolve.rs";
 const PUBLISH: &str = "crates/sql-publish/src/publish.rs";
+const COMPARE: &str = "where partition_id = $1 and fence = $3 and claimed_by is not distinct from $4::uuid";
+const BARRIER: &str = "    sqlx::query_file!(\"sql/barrier.sql\", run.partition_id, run.token).fetch_optional(&mut *transaction).await?;\n";
+const OUTCOME: &str = "    sqlx::query_file!(\"sql/outcome.sql\", run.partition_id, run.token + 1).fetch_all(&mut *transaction).await?;\n";
 const FIRST: &str = "    for statement in &request.gate.first {\n        steps.run(statement).await?;\n    }\n";
 
 const MUTANTS: [Mutant; 8] = [
     Mutant {
-        name: "the fence is not checked under the lock",
-        edits: &[(LOCK, "p.fence = $2::int8,", "$2::int8 is not null,")],
+        // either check alone stops an old worker: both have to go
+        name: "the fence is checked nowhere",
+        edits: &[
+            (LOCK, "p.fence = $2::int8,", "$2::int8 is not null,"),
+            (TAIL, COMPARE, "where partition_id = $1 and $4::uuid is not null"),
+        ],
         package: "thrice-ledger",
         test: "a_fenced_worker_is_stopped_at_the_lock",
     },
     Mutant {
         name: "the fence is not compared again at the end",
-        edits: &[(
-            TAIL,
-            "where partition_id = $1 and fence = $3 and claimed_by is not distinct from $4::uuid",
-            "where partition_id = $1 and $4::uuid is not null",
-        )],
+        edits: &[(TAIL, COMPARE, "where partition_id = $1 and $4::uuid is not null")],
         package: "thrice-ledger",
         test: "the_tail_checks_the_fence_again",
     },
@@ -54,7 +57,7 @@ const MUTANTS: [Mutant; 8] = [
             ),
         ],
         package: "thrice-sql-publish",
-        test: "a_gate_that_raises_or_is_silent_stops_everything",
+        test: "the_gate_comes_before_the_data",
     },
     Mutant {
         name: "the receipt is written in a transaction of its own",
@@ -90,12 +93,9 @@ const MUTANTS: [Mutant; 8] = [
         test: "rows_written_must_be_rows_staged",
     },
     Mutant {
+        // ending the open runs waits for the publish too: the first look is one without both
         name: "the receipt is looked for without the barrier",
-        edits: &[(
-            RESOLVE,
-            "    sqlx::query_file!(\"sql/barrier.sql\", run.partition_id, run.token).fetch_optional(&mut *transaction).await?;\n",
-            "",
-        )],
+        edits: &[(RESOLVE, BARRIER, ""), (RESOLVE, OUTCOME, "")],
         package: "thrice-ledger",
         test: "the_barrier_waits_for_a_commit_that_is_under_way",
     },

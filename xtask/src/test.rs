@@ -1,6 +1,6 @@
 //! `cargo xtask test`: everything that must hold, without a step by hand.
 
-use std::path::Path;
+use std::collections::BTreeSet;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
@@ -8,10 +8,12 @@ use anyhow::{Context, Result, bail};
 use crate::cluster::Cluster;
 use crate::process::cargo;
 use crate::steps::Steps;
+use crate::targets::Targets;
 use crate::{binary, examples, pg, server};
 
-/// Crates whose integration tests ask no server: they run once.
-const WITHOUT_SERVER: [&str; 3] = ["thrice-core", "thrice-pipeline", "xtask"];
+/// Every call selects the same packages and features, so that each crate is compiled once: a selection of its own would
+/// have features of its own, and compile half of the dependencies again.
+const SAME: [&str; 3] = ["--workspace", "--features", "thrice-cli/failpoints"];
 
 /// What to run, and where.
 #[derive(Debug, PartialEq, Eq)]
@@ -26,6 +28,19 @@ impl Plan {
     fn whole(&self) -> bool {
         self.suite.is_none() && self.filters.is_empty()
     }
+
+    /// `cargo test` of some kinds of targets, and of test binaries by name.
+    fn tests(&self, kinds: &[&str], names: &BTreeSet<String>) -> Result<Command> {
+        let mut command = cargo()?;
+        command.args(["test", "--no-fail-fast"]).args(SAME).args(kinds);
+        command.args(names.iter().flat_map(|name| ["--test", name]));
+        if self.whole() {
+            // a dot a test; a part is shown by name
+            command.arg("-q");
+        }
+        command.arg("--").args(&self.filters);
+        Ok(command)
+    }
 }
 
 /// `cargo xtask test [--pg 15,18] [--suite NAME] [FILTER…]`
@@ -34,28 +49,30 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     // servers first: where one cannot be had, that is known before the build
     let servers: Vec<_> = plan.versions.iter().map(|major| server::of_version(*major)).collect::<Result<_>>()?;
     let mut steps = Steps::default();
-    steps.must("build", cargo()?.args(["test", "-q", "--workspace", "--no-run"]))?;
-    let binary = binary::with_failpoints()?;
+    steps.must("build", cargo()?.args(["build", "-q", "--all-targets"]).args(SAME))?;
+    let binary = binary::keep("failpoints")?;
+    let targets = Targets::read()?;
 
     if plan.suite.is_none() {
-        steps.run("unit tests", tests(&["--lib", "--bins"], &[], &plan)?.args(&plan.filters));
-        let once: Vec<&str> = WITHOUT_SERVER.iter().flat_map(|package| ["-p", package]).collect();
-        let mut command = cargo()?;
-        command.args(["test", "-q", "--no-fail-fast", "--test", "*"]).args(once).arg("--").args(&plan.filters);
-        steps.run("integration tests that need no server", &mut command);
+        steps.run("unit tests", &mut plan.tests(&["--lib", "--bins"], &BTreeSet::new())?);
+        steps.run("integration tests that need no server", &mut plan.tests(&[], &targets.plain_tests)?);
     }
     if plan.whole() {
-        steps.run("doc tests", cargo()?.args(["test", "-q", "--workspace", "--doc"]));
+        steps.run("doc tests", cargo()?.args(["test", "-q", "--doc"]).args(SAME));
     }
+    let suites = plan.suite.iter().cloned().collect();
+    let suites = if plan.suite.is_some() { &suites } else { &targets.server_tests };
     for server in &servers {
         let cluster = Cluster::start(server)?;
         println!("\n== PostgreSQL {} ({})", server.major, server.bin.display());
-        let suite = plan.suite.as_deref().unwrap_or("*");
-        let mut command = tests(&["--test", suite], &WITHOUT_SERVER, &plan)?;
-        with_server(&mut command, &cluster, &binary).args(&plan.filters);
+        let mut command = plan.tests(&[], suites)?;
+        command
+            .env("THRICE_TEST_DATABASE_URL", cluster.url())
+            .env("THRICE_TEST_PG_BIN", &server.bin)
+            .env("THRICE_TEST_BIN", &binary);
         steps.run(&format!("integration tests on PostgreSQL {}", server.major), &mut command);
         if plan.whole() {
-            examples::run(&cluster, &mut steps)?;
+            examples::run(&targets.examples, &cluster, &mut steps)?;
         }
     }
     steps.finish()
@@ -76,26 +93,6 @@ fn parse(arguments: &[String]) -> Result<Plan> {
         }
     }
     Ok(plan)
-}
-
-/// `cargo test` over the workspace without some packages, ready for filters.
-fn tests(kinds: &[&str], without: &[&str], plan: &Plan) -> Result<Command> {
-    let mut command = cargo()?;
-    command.args(["test", "--workspace", "--no-fail-fast"]).args(kinds);
-    if plan.whole() {
-        // a dot a test; a part is shown by name
-        command.arg("-q");
-    }
-    command.args(without.iter().flat_map(|package| ["--exclude", package]));
-    command.arg("--");
-    Ok(command)
-}
-
-fn with_server<'a>(command: &'a mut Command, cluster: &Cluster, binary: &Path) -> &'a mut Command {
-    command
-        .env("THRICE_TEST_DATABASE_URL", cluster.url())
-        .env("THRICE_TEST_PG_BIN", &cluster.server.bin)
-        .env("THRICE_TEST_BIN", binary)
 }
 
 #[cfg(test)]
