@@ -7,7 +7,7 @@ use thrice_core::failure_class::FailureClass;
 use thrice_core::retry::{Circumstances, Decision, SideEffect, decide};
 use thrice_core::run::{Run, Validated};
 use thrice_core::sqlstate::SqlState;
-use thrice_ledger::{Failure, LedgerError, ReceiptKind};
+use thrice_ledger::{ErrorKind as LedgerKind, Failure, LedgerError, ReceiptKind};
 use thrice_sql_publish::PublishError;
 use thrice_sql_publish::error::ErrorKind;
 use thrice_sql_publish::staging::StagingName;
@@ -72,6 +72,10 @@ impl Failing {
 
     #[expect(clippy::needless_pass_by_value, reason = "fits map_err")]
     pub(crate) fn ledger(error: LedgerError) -> Box<Self> {
+        if matches!(error.kind(), LedgerKind::Fenced | LedgerKind::WrongState | LedgerKind::WorkerGone) {
+            // somebody else has ended this run: its claim is gone
+            return Self::classified(problem::of_ledger(&error), FailureClass::Fenced);
+        }
         let statement = Some((error.sqlstate(), error.is_connection_lost()));
         Box::new(Self { statement, ..*Self::problem(problem::of_ledger(&error)) })
     }
@@ -122,6 +126,10 @@ impl Failing {
             }
             ErrorKind::SettingMoved { .. } | ErrorKind::NoRow | ErrorKind::Driver => fail(FailureClass::Permanent),
             // 57014 without a limit of ours: somebody cancelled the statement
+            // the run's row has been ended by whoever took the partition over
+            ErrorKind::Server if error.sqlstate().is_some_and(|code| code.as_str() == "TH010") => {
+                fail(FailureClass::Fenced)
+            }
             ErrorKind::Server if is_foreign_cancel(error) => fail(FailureClass::Cancelled),
             ErrorKind::Server | ErrorKind::WrittenDiffers { .. } | ErrorKind::ReadBackDiffers { .. } => {
                 decide(error.sqlstate(), SideEffect::None, seen)
@@ -158,6 +166,14 @@ impl Runner {
             // no COMMIT was sent on this path
             Decision::Resolve => (FailureClass::Transient, None, false),
         };
+        // whatever it failed with: a run whose partition has another owner by now is not tried again
+        let class = if class != FailureClass::Fenced && self.was_replaced(work).await {
+            problem.why = Some(problem.what);
+            problem.what = "another worker took the partition over; nothing of this run was published".to_owned();
+            FailureClass::Fenced
+        } else {
+            class
+        };
         problem.class = Some(class);
         match class {
             FailureClass::Cancelled => problem.code = ErrorCode::Stopped,
@@ -170,13 +186,17 @@ impl Runner {
             | FailureClass::Abandoned => {}
         }
         let failed = u32::try_from(work.claim.attempts_used).unwrap_or(u32::MAX);
-        let retry_in = if is_retried(Some(class)) {
+        let mut retry_in = if is_retried(Some(class)) {
             work.prepared.job.retry.next_delay(failed, tries, work.conditions.begun.elapsed(), long, jitter())
         } else {
             None
         };
-        if !failing.ended {
-            self.record_failure(work, &problem, class, retry_in).await;
+        let mut class = class;
+        if !failing.ended && !self.record_failure(work, &problem, class, retry_in).await {
+            // whatever ended this run, somebody else has the partition now: shut out, and not to try again
+            (class, retry_in) = (FailureClass::Fenced, None);
+            problem.class = Some(class);
+            problem.code = ErrorCode::Fenced;
         }
         if is_retried(Some(class)) && retry_in.is_none() {
             problem.why.get_or_insert_with(|| format!("tried {failed} times; the retry budget is used up"));
@@ -192,13 +212,27 @@ impl Runner {
         AttemptEnd::Failed { problem, retry_in }
     }
 
+    /// Whether a newer token was handed out since the claim.
+    async fn was_replaced(&self, work: &Work<'_>) -> bool {
+        let row = &work.prepared.row;
+        let start = work.partition.interval.start();
+        match self.ledger().holder_of(row.pipeline_id, row.interval_epoch, start).await {
+            Ok(holder) => holder.is_some_and(|holder| holder.token != work.claim.token),
+            Err(error) => {
+                tracing::debug!(%error, "the fence could not be read; the next claim reads it");
+                false
+            }
+        }
+    }
+
+    /// False where the partition has another owner by now.
     async fn record_failure(
         &self,
         work: &Work<'_>,
         problem: &Problem,
         class: FailureClass,
         retry_after: Option<Duration>,
-    ) {
+    ) -> bool {
         let sqlstate = problem.sqlstate.map(|code| code.to_string());
         let failure = Failure {
             partition_id: work.claim.partition_id,
@@ -213,11 +247,12 @@ impl Runner {
         // the server may be restarting: a few tries, then the next claim ends the run as abandoned
         for pause in [100, 400, 1500, 4000, 0] {
             match self.ledger().fail(&failure).await {
-                Ok(_) => return,
+                Ok(outcome) => return outcome.released,
                 Err(error) => tracing::warn!(%error, "the end of the run could not be recorded"),
             }
             tokio::time::sleep(Duration::from_millis(pause)).await;
         }
+        true
     }
 
     async fn drop_own_staging(&mut self, work: &Work<'_>) {
@@ -230,9 +265,17 @@ impl Runner {
     }
 }
 
-/// Staged rows are kept where a next run may adopt them, or a person wants to look at them.
+/// Staged rows are kept where a next run may adopt them, or a person wants to look at them. Whoever took the partition
+/// over may be publishing from them this moment; where nobody does, the next sweep drops them.
 const fn keeps_staging(class: FailureClass) -> bool {
-    matches!(class, FailureClass::Transient | FailureClass::Abandoned | FailureClass::Check | FailureClass::Guard)
+    matches!(
+        class,
+        FailureClass::Transient
+            | FailureClass::Abandoned
+            | FailureClass::Check
+            | FailureClass::Guard
+            | FailureClass::Fenced
+    )
 }
 
 /// A number in `[0, 1)` that differs between processes and calls.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use thrice_core::failure_class::FailureClass;
-use thrice_ledger::{AdoptableStaging, Claim};
+use thrice_ledger::{AdoptableStaging, Claim, StagingLeft};
 use thrice_sql_publish::CancellationToken;
 use thrice_sql_publish::checksum::Content;
 use thrice_sql_publish::staging::{self, Staged, StagingName};
@@ -127,7 +127,9 @@ impl Runner {
                 .map_or(Duration::MAX, |age| Duration::try_from_secs_f64(age).unwrap_or_default());
             let grace = match (table.status.as_deref(), table.failure_class.as_deref()) {
                 (Some("failed"), Some("check" | "guard")) => KEEP_REFUSED,
-                (Some("failed"), Some("transient" | "abandoned")) => prepared.job.retry.budget,
+                (Some("failed"), Some("transient" | "abandoned")) if self.is_adoptable(&table).await? => {
+                    prepared.job.retry.budget
+                }
                 _ => Duration::ZERO,
             };
             if age < grace {
@@ -137,6 +139,13 @@ impl Runner {
             if self.drop_staging(prepared, &name, stop).await { swept.dropped += 1 } else { swept.left += 1 }
         }
         Ok(swept)
+    }
+
+    /// Whether a next run may still take the table over: nothing newer was published, and no newer staging is there.
+    async fn is_adoptable(&self, table: &StagingLeft) -> Result<bool, Problem> {
+        let Some(partition_id) = table.partition_id else { return Ok(false) };
+        let left = self.ledger().adoptable(partition_id).await.map_err(|error| problem::of_ledger(&error))?;
+        Ok(left.is_some_and(|left| Some(left.attempt_id) == table.attempt_id))
     }
 
     /// Drops one staging table; a failure leaves it to the next sweep.

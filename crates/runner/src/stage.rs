@@ -1,6 +1,5 @@
 //! The step from `started` to `staged`: the query into a staging table, or an earlier run's staging under a new name.
 
-use thrice_core::failure_class::FailureClass;
 use thrice_core::identifier::Identifier;
 use thrice_ledger::{StagedRun, data_plane};
 use thrice_sql_publish::Statement;
@@ -11,7 +10,6 @@ use tokio_postgres::types::Type;
 use crate::attempt::Work;
 use crate::failpoints::Failpoints;
 use crate::failure::Failing;
-use crate::problem;
 use crate::resume::Adopted;
 use crate::runner::Runner;
 
@@ -59,10 +57,7 @@ impl Runner {
             checksum: &adopted.staged.content.checksum,
             input_manifest_uri: None,
         };
-        self.ledger()
-            .mark_staged(&staged)
-            .await
-            .map_err(|error| Failing::classified(problem::of_ledger(&error), FailureClass::Transient))?;
+        self.ledger().mark_staged(&staged).await.map_err(Failing::ledger)?;
         Ok(adopted.staged)
     }
 }

@@ -75,6 +75,25 @@ async fn the_gates_statements_see_the_counts_and_share_the_transaction() {
     assert_eq!(one(&client, "show application_name").await, "");
 }
 
+/// What the lock's statement sees of the target is what was there before: the lock comes first, then the data.
+#[tokio::test]
+async fn the_gate_comes_before_the_data() {
+    let (_db, mut client) = Scratch::with(&format!("{DAY}; create table m.seen (place text, rows text)")).await;
+    let road = Road::new("m.t", "day", QUERY, day("2026-03-24"));
+    let prepared = road.prepare(&mut client).await.unwrap();
+    let staged = road.stage(&mut client, &prepared, "1").await.unwrap();
+    let look = |place: &str| {
+        let text = format!(
+            "insert into m.seen select '{place}', string_agg(v, ' ' order by n) from m.t where day = '2026-03-24' returning 1"
+        );
+        vec![Statement::new("look", text)]
+    };
+    let gate = Gate { first: look("first"), last: look("last"), confirm: None };
+    assert!(matches!(road.publish(&mut client, &prepared, &staged, gate).await, PublishOutcome::Committed(_)));
+    assert_eq!(one(&client, "select rows from m.seen where place = 'first'").await, "old old");
+    assert_eq!(one(&client, "select rows from m.seen where place = 'last'").await, "new new new");
+}
+
 #[tokio::test]
 async fn a_gate_that_raises_or_is_silent_stops_everything() {
     let (_db, mut client) = Scratch::with(&format!(
