@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::error::LocalPostgresError;
+use crate::server_user::ServerUser;
 
 /// Supported major versions.
 pub(crate) const MAJORS: std::ops::RangeInclusive<u32> = 15..=18;
@@ -41,7 +42,7 @@ pub struct Surroundings {
     pub thrice_pg_bin: Option<PathBuf>,
     /// Folders of `PATH`.
     pub path: Vec<PathBuf>,
-    /// Folders that hold one folder per version: `/usr/lib/postgresql`.
+    /// Folders that hold one folder per version, named `17`, `postgresql@17` or `pgsql-17`: `/usr/lib/postgresql`.
     pub version_roots: Vec<PathBuf>,
     /// The user's cache folder.
     pub cache: Option<PathBuf>,
@@ -57,9 +58,15 @@ impl Surroundings {
         Self {
             thrice_pg_bin: var("THRICE_PG_BIN"),
             path: std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default(),
-            version_roots: ["/usr/lib/postgresql", "/opt/homebrew/opt", "/usr/local/opt", "/Applications/Postgres.app/Contents/Versions"]
-                .map(PathBuf::from)
-                .to_vec(),
+            version_roots: [
+                "/usr/lib/postgresql",
+                "/usr",
+                "/opt/homebrew/opt",
+                "/usr/local/opt",
+                "/Applications/Postgres.app/Contents/Versions",
+            ]
+            .map(PathBuf::from)
+            .to_vec(),
             cache,
             runtime_dir: var("XDG_RUNTIME_DIR"),
         }
@@ -98,21 +105,38 @@ impl Surroundings {
         }
         let cached = self.cache.iter().map(|cache| cache.join("thrice/pg"));
         for root in self.version_roots.iter().cloned().chain(cached) {
-            let mut versions: Vec<PathBuf> =
-                std::fs::read_dir(&root).map(|entries| entries.flatten().map(|entry| entry.path().join("bin")).collect()).unwrap_or_default();
+            let entries = std::fs::read_dir(&root).into_iter().flatten().flatten();
+            let mut versions: Vec<PathBuf> = entries
+                .filter(|entry| is_of_version(&entry.file_name().to_string_lossy()))
+                .map(|entry| entry.path().join("bin"))
+                .filter(|bin| bin.is_dir())
+                .collect();
             versions.sort_by_key(|bin| std::cmp::Reverse(number_in(bin)));
             places.extend(versions);
         }
         let mut seen = std::collections::BTreeSet::new();
+        // programs are run from another folder than this process's
+        let mut places: Vec<PathBuf> =
+            places.into_iter().map(|place| std::path::absolute(&place).unwrap_or(place)).collect();
         places.retain(|place| seen.insert(place.clone()));
         places
     }
 }
 
+/// `17`, `postgresql@17`, `pgsql-17`; not the other folders of `/usr` or of a package manager.
+fn is_of_version(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_digit()) || name.starts_with("postgresql") || name.starts_with("pgsql-")
+}
+
 /// The version in a folder's name: `…/17/bin`, `…/postgresql@17/bin`.
 fn number_in(bin: &Path) -> u32 {
-    let name = bin.parent().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    name.trim_start_matches(|c: char| !c.is_ascii_digit()).split('.').next().and_then(|digits| digits.parse().ok()).unwrap_or_default()
+    let name =
+        bin.parent().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    name.trim_start_matches(|c: char| !c.is_ascii_digit())
+        .split('.')
+        .next()
+        .and_then(|digits| digits.parse().ok())
+        .unwrap_or_default()
 }
 
 fn examine(bin: &Path, only: Option<u32>) -> Result<Binaries, String> {
@@ -121,7 +145,15 @@ fn examine(bin: &Path, only: Option<u32>) -> Result<Binaries, String> {
             return Err(format!("{program} is not there"));
         }
     }
-    let output = Command::new(bin.join("postgres")).arg("--version").output().map_err(|error| format!("postgres does not run: {error}"))?;
+    let mut command = Command::new(bin.join("postgres"));
+    command.arg("--version");
+    // the user that will run the server must be able to: a folder under a closed one is of no use
+    let user = ServerUser::of_process().unwrap_or(ServerUser::Same);
+    user.run_as(&mut command);
+    let output = command.output().map_err(|error| match &user {
+        ServerUser::Other { name, .. } => format!("postgres does not run as user {name}: {error}"),
+        ServerUser::Same => format!("postgres does not run: {error}"),
+    })?;
     if !output.status.success() {
         return Err(format!("postgres --version: {}", String::from_utf8_lossy(&output.stderr).trim()));
     }
@@ -131,7 +163,10 @@ fn examine(bin: &Path, only: Option<u32>) -> Result<Binaries, String> {
         return Err(format!("version {major} is not supported (15 to 18 are)"));
     }
     if only.is_some_and(|only| only != major) {
-        return Err(format!("version {major} cannot run the cluster, which is of version {}", only.unwrap_or_default()));
+        return Err(format!(
+            "version {major} cannot run the cluster, which is of version {}",
+            only.unwrap_or_default()
+        ));
     }
     Ok(Binaries { major, bin: bin.to_path_buf() })
 }
@@ -170,5 +205,12 @@ mod tests {
     fn newer_folders_come_first() {
         assert_eq!(number_in(Path::new("/usr/lib/postgresql/17/bin")), 17);
         assert_eq!(number_in(Path::new("/opt/homebrew/opt/postgresql@16/bin")), 16);
+        assert_eq!(number_in(Path::new("/usr/pgsql-18/bin")), 18);
+    }
+
+    #[test]
+    fn folders_of_other_programs_are_not_looked_at() {
+        assert!(["17", "postgresql@17", "pgsql-17", "18.4"].into_iter().all(is_of_version));
+        assert!(["bin", "lib", "openssl@3", "pgbouncer"].into_iter().all(|name| !is_of_version(name)));
     }
 }

@@ -14,7 +14,12 @@ use crate::server_user::ServerUser;
 pub(crate) const USER: &str = "thrice";
 
 /// Makes `folder/data`.
-pub(crate) fn create(folder: &Path, binaries: &Binaries, password: &str, user: &ServerUser) -> Result<(), LocalPostgresError> {
+pub(crate) fn create(
+    folder: &Path,
+    binaries: &Binaries,
+    password: &str,
+    user: &ServerUser,
+) -> Result<(), LocalPostgresError> {
     let making = folder.join(format!("data.tmp-{}", std::process::id()));
     remove_left(folder);
     fs::create_dir(&making).map_err(io("cannot make", &making))?;
@@ -22,7 +27,12 @@ pub(crate) fn create(folder: &Path, binaries: &Binaries, password: &str, user: &
     user.give(&making)?;
     let secret = folder.join("password.tmp");
     drop(fs::remove_file(&secret));
-    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&secret).map_err(io("cannot write", &secret))?;
+    let mut file = fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&secret)
+        .map_err(io("cannot write", &secret))?;
     writeln!(file, "{password}").map_err(io("cannot write", &secret))?;
     user.give(&secret)?;
     let mut command = Command::new(binaries.bin.join("initdb"));
@@ -39,19 +49,28 @@ pub(crate) fn create(folder: &Path, binaries: &Binaries, password: &str, user: &
 /// The configuration of each start: a socket only, for its owner alone.
 pub(crate) fn configure(folder: &Path, port: u16, socket: &Path, user: &ServerUser) -> Result<(), LocalPostgresError> {
     let path = folder.join("data/postgresql.auto.conf");
-    let socket = socket.display().to_string().replace('\'', "''");
+    let socket = in_configuration(socket);
     let text = format!(
-        "# written by thrice at each start\nlisten_addresses = ''\nport = {port}\nunix_socket_directories = '{socket}'\nunix_socket_permissions = 0700\ntimezone = 'UTC'\nlog_timezone = 'UTC'\nmax_connections = 40\nlog_destination = 'stderr'\nlogging_collector = off\n"
+        "# written by thrice at each start\nlisten_addresses = ''\nport = {port}\nunix_socket_directories = {socket}\nunix_socket_permissions = 0700\ntimezone = 'UTC'\nlog_timezone = 'UTC'\nmax_connections = 40\nlog_destination = 'stderr'\nlogging_collector = off\n"
     );
     fs::write(&path, text).map_err(io("cannot write", &path))?;
     user.give(&path)
 }
 
+/// A folder as the only element of a list setting: a quoted name inside a quoted text, whatever is in it.
+fn in_configuration(folder: &Path) -> String {
+    let element = folder.display().to_string().replace('"', "\"\"");
+    format!("'\"{}\"'", element.replace('\\', "\\\\").replace('\'', "''"))
+}
+
 /// 24 random bytes as text.
 pub(crate) fn password() -> Result<String, LocalPostgresError> {
     let mut bytes = [0_u8; 24];
-    fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes)).map_err(io("cannot read", "/dev/urandom"))?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    fs::File::open("/dev/urandom")
+        .and_then(|mut file| file.read_exact(&mut bytes))
+        .map_err(io("cannot read", "/dev/urandom"))?;
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    Ok(digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect())
 }
 
 /// A killed `initdb` leaves its folder; the lock is held, so nobody is at work in it.
@@ -72,4 +91,30 @@ pub(crate) fn output(command: &mut Command, program: &'static str) -> Result<Str
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     let tail: Vec<&str> = text.lines().rev().filter(|line| !line.trim().is_empty()).take(4).collect();
     Err(failed(tail.into_iter().rev().collect::<Vec<_>>().join(" · ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_one_element_whatever_is_in_its_name() {
+        let cases = [
+            ("/a b", r#"'"/a b"'"#),
+            ("/a,b", r#"'"/a,b"'"#),
+            (r#"/a"b"#, r#"'"/a""b"'"#),
+            ("/o'neil", r#"'"/o''neil"'"#),
+            (r"/a\b", r#"'"/a\\b"'"#),
+        ];
+        for (folder, written) in cases {
+            assert_eq!(in_configuration(Path::new(folder)), written);
+        }
+    }
+
+    #[test]
+    fn passwords_are_long_and_never_the_same() {
+        let (one, other) = (password().unwrap(), password().unwrap());
+        assert_eq!(one.len(), 48);
+        assert_ne!(one, other);
+    }
 }

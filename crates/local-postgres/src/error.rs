@@ -53,11 +53,37 @@ pub enum LocalPostgresError {
     /// This is root, and no other user is there to run a server.
     #[error("root cannot run a PostgreSQL server, and neither a user postgres nor nobody exists")]
     NoServerUser,
-    /// The cluster belongs to another machine.
-    #[error("the cluster in {} was made on another machine", path.display())]
+    /// The cluster was running on another machine and was not stopped there.
+    #[error("the cluster in {} was started on another machine and not stopped there", path.display())]
     OtherHost {
         /// Its folder.
         path: PathBuf,
+    },
+    /// The cluster is there and the file with its password is not, or not the right one.
+    #[error("the password of the cluster in {} is lost, and with it the way in (delete that folder to begin anew)", path.display())]
+    PasswordLost {
+        /// Its folder.
+        path: PathBuf,
+    },
+    /// Another server answers at the socket.
+    #[error("another server than this project's answers in {}", socket_dir.display())]
+    OtherServer {
+        /// Folder of the socket.
+        socket_dir: PathBuf,
+    },
+    /// Nobody answers at the socket of a server that runs.
+    #[error("the server that runs does not answer in {}", socket_dir.display())]
+    NoAnswer {
+        /// Folder of the socket.
+        socket_dir: PathBuf,
+    },
+    /// Another process has been starting or stopping it for very long.
+    #[error("another process holds {} for more than {seconds} s", path.display())]
+    Busy {
+        /// The lock.
+        path: PathBuf,
+        /// How long it was waited for.
+        seconds: u64,
     },
     /// A file could not be read or written.
     #[error("{what} {}: {source}", path.display())]

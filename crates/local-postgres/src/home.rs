@@ -14,10 +14,17 @@ const MOST_SOCKET_BYTES: usize = 103;
 /// A short name for a path, the same in every process.
 pub(crate) fn hash_of(path: &Path) -> String {
     // FNV-1a: a name, not a secret
-    let hash = path.as_os_str().as_encoded_bytes().iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-    });
+    let hash = path
+        .as_os_str()
+        .as_encoded_bytes()
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
     format!("{hash:016x}")
+}
+
+/// The folder outside the project, for a project that the server's user cannot reach.
+pub(crate) fn outside(pointer: &Path) -> PathBuf {
+    PathBuf::from("/var/lib/thrice").join(hash_of(pointer))
 }
 
 /// The folder for the cluster's files; `pointer` is the project's own folder for it.
@@ -25,12 +32,13 @@ pub(crate) fn cluster_folder(pointer: &Path, user: &ServerUser) -> Result<PathBu
     if user.closed_parent(pointer).is_none() {
         return Ok(pointer.to_path_buf());
     }
-    let other = PathBuf::from("/var/lib/thrice").join(hash_of(pointer));
+    let other = outside(pointer);
     if let Some(closed) = user.closed_parent(Path::new("/var/lib")) {
         return Err(LocalPostgresError::NotReachable { path: closed, user: user.name().to_owned() });
     }
     fs::create_dir_all("/var/lib/thrice").map_err(io("cannot make", "/var/lib/thrice"))?;
-    fs::set_permissions("/var/lib/thrice", fs::Permissions::from_mode(0o711)).map_err(io("cannot open", "/var/lib/thrice"))?;
+    fs::set_permissions("/var/lib/thrice", fs::Permissions::from_mode(0o711))
+        .map_err(io("cannot open", "/var/lib/thrice"))?;
     private_folder(&other, user)?;
     Ok(other)
 }
@@ -90,7 +98,8 @@ mod tests {
         let none = Surroundings::default();
         let long = base.path().join("x".repeat(90));
         let folder = socket_folder(&long, 54321, &none, &user).unwrap();
-        assert!(folder.starts_with("/tmp/thrice-"), "{}", folder.display());
+        assert_eq!(folder.parent(), Some(Path::new("/tmp")));
+        assert_eq!(folder.file_name().unwrap().to_str().unwrap(), format!("thrice-{}", hash_of(&long)));
         fs::remove_dir(&folder).unwrap();
         let short = socket_folder(base.path(), 5432, &none, &user).unwrap();
         assert!(short.starts_with(base.path()));

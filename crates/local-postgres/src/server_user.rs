@@ -39,6 +39,17 @@ impl ServerUser {
         Err(LocalPostgresError::NoServerUser)
     }
 
+    /// Of a cluster: where this is root and the cluster is there, its owner; else as for a new one.
+    pub(crate) fn of_cluster(data: &Path) -> Result<Self, LocalPostgresError> {
+        let for_new = Self::of_process()?;
+        match (&for_new, std::fs::metadata(data)) {
+            (Self::Other { uid, .. }, Ok(owner)) if owner.uid() != 0 && owner.uid() != *uid => {
+                Ok(Self::Other { name: name_of(owner.uid()), uid: owner.uid(), gid: owner.gid() })
+            }
+            _ => Ok(for_new),
+        }
+    }
+
     /// Lets a program run as this user.
     pub(crate) fn run_as(&self, command: &mut Command) {
         // a folder that the other user cannot enter would be an error of getcwd
@@ -61,7 +72,13 @@ impl ServerUser {
         let Self::Other { uid, gid, .. } = self else { return None };
         let may_enter = |folder: &Path| {
             std::fs::metadata(folder).is_ok_and(|data| {
-                let shift = if data.uid() == *uid { 6 } else if data.gid() == *gid { 3 } else { 0 };
+                let shift = if data.uid() == *uid {
+                    6
+                } else if data.gid() == *gid {
+                    3
+                } else {
+                    0
+                };
                 (data.mode() >> shift) & 1 == 1
             })
         };
@@ -75,6 +92,12 @@ impl ServerUser {
             Self::Other { name, .. } => name,
         }
     }
+}
+
+fn name_of(uid: u32) -> String {
+    let name = Command::new("id").arg("-un").arg(uid.to_string()).output().ok();
+    let name = name.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    name.filter(|name| !name.is_empty()).unwrap_or_else(|| uid.to_string())
 }
 
 fn id(flag: &str, user: Option<&str>) -> Option<u32> {
