@@ -68,7 +68,8 @@ async fn settled(bench: &Bench, what: &str) -> Result<()> {
 /// What a reader of one day saw: rows and sum.
 type Seen = BTreeSet<(i64, i64)>;
 
-const LOOK: &str = "select count(*), coalesce(sum(v), 0)::int8 from c.t where at >= '2025-05-01 15:00Z' and at < '2025-05-02 15:00Z'";
+const LOOK: &str =
+    "select count(*), coalesce(sum(v), 0)::int8 from c.t where at >= '2025-05-01 15:00Z' and at < '2025-05-02 15:00Z'";
 
 async fn look(client: &Client) -> Result<(i64, i64)> {
     let row = client.query_one(LOOK, &[]).await?;
@@ -144,12 +145,23 @@ async fn two_processes_on_one_partition() -> Result<()> {
     for round in 0..number("THRICE_RACE_ROUNDS", 10)? {
         bench.db.execute(&format!("update c.src set v = {round}")).await?;
         // at different places, so that they meet at different places
-        let plan = ["", "stage_filled=return(sleep:100)", "publish_deleted=return(sleep:150)", "publish_receipt=return(sleep:2500)"];
+        let plan = [
+            "",
+            "stage_filled=return(sleep:100)",
+            "publish_deleted=return(sleep:150)",
+            "publish_receipt=return(sleep:2500)",
+        ];
         let plan = plan[usize::try_from(round % 4)?];
         let one = bench.thrice("run t 2025-05-02").failpoints(plan).start()?;
         let other = bench.thrice("run t 2025-05-02").start()?;
         let codes = [one.wait_at_most(LIMIT)?, other.wait_at_most(LIMIT)?].map(|run| {
-            assert!(matches!(run.code(), Some(0 | 7)), "round {round}: {:?}\n{}\n{}", run.status(), run.stdout(), run.stderr());
+            assert!(
+                matches!(run.code(), Some(0 | 7)),
+                "round {round}: {:?}\n{}\n{}",
+                run.status(),
+                run.stdout(),
+                run.stderr()
+            );
             run.code()
         });
         assert!(codes.contains(&Some(0)), "round {round}: {codes:?}");
@@ -161,7 +173,8 @@ async fn two_processes_on_one_partition() -> Result<()> {
     // a receipt that was written later has the greater token, and each is another run's
     let order = "select count(*) from (select token <= lag(token) over (order by published_at) as back from thrice.publications) t where back";
     assert_eq!(bench.db.value(order).await?, "0");
-    let refused = bench.db.rows("select distinct failure_class from thrice.pipeline_run_ledger where status = 'failed'").await?;
+    let refused =
+        bench.db.rows("select distinct failure_class from thrice.pipeline_run_ledger where status = 'failed'").await?;
     assert_eq!(refused, [""; 0], "who waits has no run that failed; {held} times one was held up");
     Ok(())
 }
@@ -191,10 +204,14 @@ async fn two_processes_on_different_partitions() -> Result<()> {
         let other = bench.thrice("run t 2025-05-03").start()?;
         one.wait_at_most(LIMIT)?.expect_code(0);
         other.wait_at_most(LIMIT)?.expect_code(0);
-        let each = "select count(*) || ' ' || count(distinct mark) from c.t group by (at at time zone 'Asia/Seoul')::date";
+        let each =
+            "select count(*) || ' ' || count(distinct mark) from c.t group by (at at time zone 'Asia/Seoul')::date";
         assert_eq!(bench.db.rows(each).await?, ["300 1"; 2], "round {round}");
     }
-    assert_eq!(bench.db.value("select count(*) from thrice.pipeline_run_ledger where status <> 'published'").await?, "0");
+    assert_eq!(
+        bench.db.value("select count(*) from thrice.pipeline_run_ledger where status <> 'published'").await?,
+        "0"
+    );
     settled(&bench, "at the end").await
 }
 
@@ -230,7 +247,7 @@ async fn zombie(point: &str) -> Result<()> {
 
     first.signal("CONT")?;
     let ended = first.wait_at_most(LIMIT)?;
-    assert!(!matches!(ended.code(), Some(0 | 1) | None), "{:?}\n{}\n{}", ended.status(), ended.stdout(), ended.stderr());
+    let ended = ended.expect_code(7).expect_error("TH0534");
     assert_eq!(bench.db.value(seen).await?, published, "{point}");
     settled(&bench, &format!("{point}, continued")).await?;
     let runs = bench.runs().await?;
@@ -270,6 +287,29 @@ async fn a_stopped_worker_is_fenced_before_its_publish() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stopped_worker_is_fenced_when_its_publish_has_begun() -> Result<()> {
     zombie("publish_begun").await
+}
+
+/// The successor took over what the stopped worker had staged. Continued, that one must not drop it under its hands.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fenced_worker_leaves_adopted_staging_alone() -> Result<()> {
+    let bench = bench(MARKED).await?;
+    let due = "run --as-of 2025-05-01T15:00:00Z";
+    let first = bench.thrice(due).failpoints("after_validate=1*return(stop)").start()?;
+    stopped(first.pid()).await?;
+    let pid = bench.db.value("select backend_pid from thrice.workers").await?;
+    assert_eq!(bench.db.value(&format!("select pg_terminate_backend({pid}, 10000)")).await?, "t");
+    let second = bench.thrice(due).failpoints("after_validate=return(sleep:6000)").start()?;
+    let adopted =
+        "select count(*) from thrice.pipeline_run_ledger where status = 'validated' and resumed_from is not null";
+    bench.wait_for(adopted, "1", LIMIT).await?;
+    first.signal("CONT")?;
+    first.wait_at_most(LIMIT)?.expect_code(7).expect_error("TH0534");
+    assert_eq!(bench.db.value(adopted).await?, "1", "the successor has not published yet");
+    second.wait_at_most(LIMIT)?.expect_code(0);
+    assert_eq!(bench.db.value("select count(*) || ' ' || max(mark) from c.t").await?, "300 1");
+    assert_eq!(bench.runs().await?, ["2025-05-01|1|failed|abandoned|", "2025-05-01|2|published||"]);
+    assert_eq!(bench.staging_tables().await?, 0);
+    settled(&bench, "at the end").await
 }
 
 /// It holds the lock: the server ends its idle transaction, and the next worker waits for that.

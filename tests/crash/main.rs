@@ -13,7 +13,8 @@ use thrice_tests::{Bench, PipelineText};
 const AT_ONCE: Duration = Duration::from_secs(15);
 
 const AT: &str = "t.at";
-const SQL: &str = "select at, shop, v, repeat('x', 50) as pad from k.src where at >= :interval_start and at < :interval_end";
+const SQL: &str =
+    "select at, shop, v, repeat('x', 50) as pad from k.src where at >= :interval_start and at < :interval_end";
 
 fn rounds() -> Result<u32> {
     std::env::var("THRICE_KILL_ROUNDS").map_or(Ok(2), |text| text.parse().context("THRICE_KILL_ROUNDS"))
@@ -51,7 +52,8 @@ async fn wrong_rows(bench: &Bench, days: u32) -> Result<String> {
     let model = format!(
         "select at, shop, v, repeat('x', 50) as pad from k.src where at < '2025-08-31 18:15Z'::timestamptz + {days} * interval '1 day'"
     );
-    let sql = format!("select count(*) from ((table k.t except all {model}) union all ({model} except all table k.t)) d");
+    let sql =
+        format!("select count(*) from ((table k.t except all {model}) union all ({model} except all table k.t)) d");
     bench.db.value(&sql).await
 }
 
@@ -76,7 +78,10 @@ async fn kill_and_recover(point: &str, round: u32) -> Result<()> {
     let bench = bench("15m").await?;
     let what = format!("{point}, round {round}");
     // the second day again, with other rows; and the fourth, which is missing
-    bench.db.execute("update k.src set v = v + 1000 where at >= '2025-09-01 18:15Z' and at < '2025-09-02 18:15Z'").await?;
+    bench
+        .db
+        .execute("update k.src set v = v + 1000 where at >= '2025-09-01 18:15Z' and at < '2025-09-02 18:15Z'")
+        .await?;
     let plan = format!("{point}=return(kill)");
     let again = round % 2 == 0;
     let words = if again { "run t 2025-09-02" } else { "run --as-of 2025-09-04T18:15:00Z" };
@@ -101,7 +106,8 @@ async fn kill_and_recover(point: &str, round: u32) -> Result<()> {
     let claimed = "select count(*) from thrice.partitions where claimed_by is not null";
     assert_eq!(bench.db.value(claimed).await?, "0", "{what}");
     // a run that was killed is never ended as anything but published or abandoned
-    let classes = bench.db.rows("select distinct failure_class from thrice.pipeline_run_ledger where status = 'failed'").await?;
+    let classes =
+        bench.db.rows("select distinct failure_class from thrice.pipeline_run_ledger where status = 'failed'").await?;
     assert!(classes.iter().all(|class| class == "abandoned"), "{what}: {classes:?}");
     // only what may still be adopted is kept; tables of published runs go at once
     let kept = "select count(*) from pg_class c join thrice.pipeline_run_ledger l on l.staging_relation like '%' || c.relname || '%'
@@ -155,7 +161,9 @@ at_each! {
 /// What was staged and not published is taken over by the next run that nobody named, and the query is not asked again.
 #[tokio::test(flavor = "multi_thread")]
 async fn whole_staging_is_adopted() -> Result<()> {
-    for point in [failpoints::AFTER_STAGE, failpoints::AFTER_VALIDATE, failpoints::PUBLISH_WRITTEN, failpoints::PUBLISH_RECEIPT] {
+    for point in
+        [failpoints::AFTER_STAGE, failpoints::AFTER_VALIDATE, failpoints::PUBLISH_WRITTEN, failpoints::PUBLISH_RECEIPT]
+    {
         let bench = bench("15m").await?;
         let due = "run --as-of 2025-09-04T18:15:00Z";
         bench.thrice(due).failpoints(&format!("{point}=return(kill)")).run()?.expect_killed();
@@ -219,7 +227,10 @@ async fn emptied_staging_is_not_adopted() -> Result<()> {
     let bench = bench("15m").await?;
     let due = "run --as-of 2025-09-04T18:15:00Z";
     bench.thrice(due).failpoints("after_validate=return(kill)").run()?.expect_killed();
-    let name = bench.db.value("select relname from pg_class where relnamespace = 'thrice_staging'::regnamespace and relkind = 'r'").await?;
+    let name = bench
+        .db
+        .value("select relname from pg_class where relnamespace = 'thrice_staging'::regnamespace and relkind = 'r'")
+        .await?;
     bench.db.execute(&format!("truncate thrice_staging.\"{name}\"")).await?;
     let out = bench.call(&format!("{due} --json"))?.expect_code(0).json()?;
     assert!(out["items"][0]["resumed_from"].is_null(), "{out}");
@@ -231,10 +242,14 @@ async fn emptied_staging_is_not_adopted() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn staging_emptied_before_the_publish() -> Result<()> {
     let bench = bench("15m").await?;
-    let run = bench.thrice("run --as-of 2025-09-04T18:15:00Z").failpoints("after_validate=1*return(sleep:3000)").start()?;
+    let run =
+        bench.thrice("run --as-of 2025-09-04T18:15:00Z").failpoints("after_validate=1*return(sleep:3000)").start()?;
     let validated = "select count(*) from thrice.pipeline_run_ledger where status = 'validated'";
     bench.wait_for(validated, "1", Duration::from_secs(60)).await?;
-    let name = bench.db.value("select relname from pg_class where relnamespace = 'thrice_staging'::regnamespace and relkind = 'r'").await?;
+    let name = bench
+        .db
+        .value("select relname from pg_class where relnamespace = 'thrice_staging'::regnamespace and relkind = 'r'")
+        .await?;
     bench.db.execute(&format!("truncate thrice_staging.\"{name}\"")).await?;
     run.wait_at_most(Duration::from_secs(60))?.expect_code(0);
     assert_eq!(wrong_rows(&bench, 4).await?, "0");
@@ -249,7 +264,10 @@ async fn staging_emptied_before_the_publish() -> Result<()> {
 async fn staging_is_swept_after_its_grace() -> Result<()> {
     let bench = bench("1s").await?;
     for point in failpoints::ALL {
-        bench.db.execute("update k.src set v = v + 1 where at >= '2025-09-01 18:15Z' and at < '2025-09-02 18:15Z'").await?;
+        bench
+            .db
+            .execute("update k.src set v = v + 1 where at >= '2025-09-01 18:15Z' and at < '2025-09-02 18:15Z'")
+            .await?;
         bench.thrice("run t 2025-09-02").failpoints(&format!("{point}=return(kill)")).run()?.expect_killed();
         settled(&bench, point).await?;
     }
@@ -268,7 +286,9 @@ async fn staging_is_swept_after_its_grace() -> Result<()> {
 async fn killed_while_recovering() -> Result<()> {
     let bench = bench("15m").await?;
     let due = "run --as-of 2025-09-04T18:15:00Z";
-    for point in [failpoints::PUBLISH_DELETED, failpoints::AFTER_CLAIM, failpoints::AFTER_STAGE, failpoints::AFTER_COMMIT] {
+    for point in
+        [failpoints::PUBLISH_DELETED, failpoints::AFTER_CLAIM, failpoints::AFTER_STAGE, failpoints::AFTER_COMMIT]
+    {
         bench.thrice(due).failpoints(&format!("{point}=return(kill)")).run()?.expect_killed();
         settled(&bench, point).await?;
     }
