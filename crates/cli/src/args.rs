@@ -25,7 +25,7 @@ Admin    migrate  create or update the ledger, schema thrice
 Options:
 {options}{after-help}";
 
-/// Re-runnable SQL pipelines for PostgreSQL: run a partition three times; the table is as if you ran it once.
+/// Re-runnable SQL pipelines for PostgreSQL
 #[derive(Debug, Parser)]
 #[command(
     name = "thrice",
@@ -47,6 +47,7 @@ pub(crate) struct Cli {
 
 /// Options of every command.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Options of every command")]
 pub(crate) struct Global {
     /// Project folder, or a folder inside it
     #[arg(short = 'C', value_name = "DIR", global = true, default_value = ".")]
@@ -83,20 +84,20 @@ pub(crate) struct Global {
 /// When to colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ColorWhen {
-    /// On a terminal, unless `NO_COLOR` is set.
+    // On a terminal, unless `NO_COLOR` is set.
     Auto,
-    /// Always.
+    // Always.
     Always,
-    /// Never.
+    // Never.
     Never,
 }
 
 /// Form of log lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogFormat {
-    /// For people.
+    // For people.
     Text,
-    /// One JSON object a line.
+    // One JSON object a line.
     Json,
 }
 
@@ -189,7 +190,7 @@ pub(crate) struct Lint {
 /// What `--deny` denies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Deny {
-    /// Every warning.
+    // Every warning.
     Warnings,
 }
 
@@ -257,7 +258,7 @@ pub(crate) struct Status {
 /// What `--require` asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Require {
-    /// Readers see every partition.
+    // Readers see every partition.
     Published,
 }
 

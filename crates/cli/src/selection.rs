@@ -94,12 +94,15 @@ fn of_key(error: &KeyError) -> Fault {
 /// Whether all of these partitions may be asked for at this time; one fault for each cause, with the first it holds for.
 pub(crate) fn may_run_all(loaded: &Loaded, partitions: &[Partition], as_of: Timestamp, early: bool) -> Outcome<()> {
     let mut faults: Vec<(Fault, usize)> = Vec::new();
+    let mut others: Vec<&Partition> = Vec::new();
     for partition in partitions {
         if let Err(fault) = may_run(loaded, partition, as_of, early) {
             match faults.iter_mut().find(|(known, _)| known.code == fault.code) {
                 Some((_, more)) => *more += 1,
                 None => faults.push((fault, 0)),
             }
+        } else {
+            others.push(partition);
         }
     }
     if faults.is_empty() {
@@ -111,7 +114,11 @@ pub(crate) fn may_run_all(loaded: &Loaded, partitions: &[Partition], as_of: Time
         }
         fault
     };
-    Err(Failed(faults.into_iter().map(told).collect()))
+    let mut faults: Vec<Fault> = faults.into_iter().map(told).collect();
+    if let (Some(fault), [first, .., last]) = (faults.last_mut(), others.as_slice()) {
+        fault.fix = Some(format!("--from {} --to {} names those that may run", first.key, last.key));
+    }
+    Err(Failed(faults))
 }
 
 /// Whether a partition may be asked for at this time.

@@ -58,7 +58,8 @@ fn fault(error: &clap::Error) -> Fault {
     };
     // the first paragraph says what, the rest is clap's own usage text
     let rendered = error.render().to_string();
-    let what = rendered.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+    let first: Vec<&str> = rendered.lines().take_while(|line| !line.is_empty()).map(str::trim).collect();
+    let what = first.join(" ").trim_start_matches("error: ").to_owned();
     let mut fault = Fault::new(code, what);
     let suggestion = [ContextKind::SuggestedArg, ContextKind::SuggestedValue].into_iter().find_map(text);
     let missing = (error.kind() == ErrorKind::MissingRequiredArgument).then(|| text(ContextKind::InvalidArg)).flatten();

@@ -69,10 +69,15 @@ pub(crate) async fn run(global: &Global, args: &Adopt, output: Output) -> Outcom
     }
     runner.close().await?;
     let exit = stop.exit().unwrap_or_else(|| Exit::worst(exits.iter().copied()));
-    output.line(format!(
-        "{} intervals counted: {adopted} recorded as published, {already} were already, {empty} are empty and stay missing, {} failed",
-        items.len(), exits.len()
-    ));
+    let told = [
+        (adopted, "recorded as published"),
+        (already, "published before"),
+        (empty, "empty and still missing"),
+        (exits.len(), "failed"),
+    ];
+    let told: Vec<String> =
+        told.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
+    output.line(format!("{} of {} intervals counted: {}", items.len(), partitions.len(), told.join(", ")));
     output.object(&json!({ "schema": "thrice.adopt/1", "items": items, "exit": exit.number() }));
     Ok(exit)
 }
