@@ -1,28 +1,17 @@
 //! Against a real PostgreSQL, named by `THRICE_TEST_DATABASE_URL` (a superuser; TCP or socket).
-//! Without that variable these tests report themselves as ignored by name in their output.
-#![expect(clippy::unwrap_used, reason = "helpers of tests, too, stop at the first surprise")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests, too, stop at the first surprise")]
 
 use std::time::Duration;
 
 use sqlx::Connection as _;
 use thrice_connect::{ConnectError, ConnectionSettings, DataConnection, Sources, connect, connect_within};
+use thrice_local_postgres::{LocalPostgres, Surroundings};
 
-fn settings() -> Option<ConnectionSettings> {
-    let url = std::env::var("THRICE_TEST_DATABASE_URL").ok()?;
+fn settings() -> ConnectionSettings {
+    let url = std::env::var("THRICE_TEST_DATABASE_URL")
+        .unwrap_or_else(|_| panic!("THRICE_TEST_DATABASE_URL is not set: run the tests through `cargo xtask test`"));
     let sources = Sources { flag_url: Some(url), ..Sources::of_process(None, None).0 };
-    Some(ConnectionSettings::resolve(&sources).unwrap().unwrap().0)
-}
-
-macro_rules! settings_or_return {
-    () => {
-        match settings() {
-            Some(settings) => settings,
-            None => {
-                eprintln!("not run: THRICE_TEST_DATABASE_URL is not set");
-                return;
-            }
-        }
-    };
+    ConnectionSettings::resolve(&sources).unwrap().unwrap().0
 }
 
 async fn refusal(settings: &ConnectionSettings) -> ConnectError {
@@ -35,7 +24,7 @@ async fn text(connection: &DataConnection, sql: &str) -> String {
 
 #[tokio::test]
 async fn both_drivers_reach_the_same_session_settings() {
-    let settings = settings_or_return!()
+    let settings = settings()
         .with_application_name("thrice-connect-test")
         .with_option("search_path", r#""odd schema", pg_catalog"#)
         .with_option("work_mem", "3MB");
@@ -52,7 +41,7 @@ async fn both_drivers_reach_the_same_session_settings() {
 
 #[tokio::test]
 async fn a_connection_terminated_while_idle_says_so_with_its_sqlstate() {
-    let settings = settings_or_return!();
+    let settings = settings();
     let victim = connect(&settings).await.unwrap();
     let killer = connect(&settings).await.unwrap();
     assert_eq!(victim.closed_because(), None);
@@ -68,7 +57,7 @@ async fn a_connection_terminated_while_idle_says_so_with_its_sqlstate() {
 
 #[tokio::test]
 async fn notices_are_counted_and_the_newest_hundred_kept() {
-    let connection = connect(&settings_or_return!()).await.unwrap();
+    let connection = connect(&settings()).await.unwrap();
     connection
         .client
         .batch_execute("do $$ begin for i in 1..120 loop raise warning 'nr %', i; end loop; end $$")
@@ -86,36 +75,41 @@ async fn notices_are_counted_and_the_newest_hundred_kept() {
 }
 
 #[tokio::test]
-async fn refusals_carry_code_and_no_password() {
-    let settings = settings_or_return!();
-    let admin = connect(&settings).await.unwrap();
-    admin
-        .client
-        .batch_execute(
-            "do $$ begin create role connect_test login password 'right'; exception when duplicate_object then null; end $$",
-        )
-        .await
-        .unwrap();
-
+async fn a_missing_database_and_a_wrong_setting_are_told_apart() {
+    let settings = settings();
     let missing = refusal(&settings.clone().with_database("no such db")).await;
     assert_eq!((missing.code(), missing.sqlstate()), ("TH0405", Some("3D000")));
     assert!(missing.to_string().contains("no such db"));
+    assert!(!missing.is_transient());
 
     let option = refusal(&settings.clone().with_option("work_mem", "plenty")).await;
     assert_eq!((option.code(), option.sqlstate()), ("TH0402", Some("22023")));
+}
 
-    // Over TCP a password is asked for, whatever the socket trusts.
-    let port = settings.port();
-    let tcp = settings.clone().with_host("127.0.0.1", port).with_user("connect_test");
-    let wrong = refusal(&tcp.clone().with_password("QZXJ")).await;
+/// The server of the other tests may trust everybody; a private one never does.
+#[tokio::test]
+async fn a_wrong_password_is_said_and_not_shown() {
+    let base = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(base.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let local = LocalPostgres::of_project(base.path());
+    let mut here = Surroundings::of_process();
+    here.thrice_pg_bin = std::env::var_os("THRICE_TEST_PG_BIN").map(Into::into).or(here.thrice_pg_bin);
+    let running = local.ensure_running(&here, "shop").await.unwrap();
+    let socket = running.socket_dir.to_str().unwrap();
+    let settings = ConnectionSettings::new(socket, running.port, running.user, running.database);
+
+    let wrong = refusal(&settings.clone().with_password("QZXJ")).await;
+    let none = refusal(&settings).await;
+    let right = connect(&settings.with_password(running.password)).await;
+    let right_is_ok = right.map(DataConnection::abandon).is_ok();
+    local.stop(true).await.unwrap();
+
     assert_eq!((wrong.code(), wrong.sqlstate()), ("TH0404", Some("28P01")));
     assert!(!format!("{wrong} {wrong:?} {}", wrong.fix()).contains("QZXJ"));
     assert!(!wrong.is_transient());
-    let none = refusal(&tcp).await;
     assert_eq!(none.code(), "TH0404");
     assert!(none.fix().contains("PGPASSWORD"), "{}", none.fix());
-
-    connect(&tcp.with_password("right")).await.unwrap();
+    assert!(right_is_ok, "the right password was refused");
 }
 
 #[tokio::test]
@@ -162,7 +156,7 @@ async fn a_server_that_hangs_up_is_unreachable() {
 
 #[tokio::test]
 async fn abandoning_leaves_no_time_for_a_farewell_and_closing_gives_it() {
-    let settings = settings_or_return!();
+    let settings = settings();
     let watcher = connect(&settings).await.unwrap();
     let sessions = async |name: &str| -> i64 {
         let sql = "select count(*) from pg_stat_activity where application_name = $1";

@@ -1,5 +1,5 @@
 //! Real servers: made, shared, killed, moved. Needs server programs of PostgreSQL 15 to 18 on this machine, found as
-//! the crate finds them (`THRICE_PG_BIN` names others).
+//! the crate finds them (`THRICE_TEST_PG_BIN` and `THRICE_PG_BIN` name others).
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests, too, stop at the first surprise")]
 
 use std::fs::{self, Permissions};
@@ -37,7 +37,7 @@ impl Project {
     }
 
     async fn start(&self) -> Running {
-        self.local().ensure_running(&Surroundings::of_process(), "thrice").await.unwrap()
+        self.local().ensure_running(&surroundings(), "thrice").await.unwrap()
     }
 
     fn pid(&self) -> u32 {
@@ -83,6 +83,13 @@ impl Drop for Project {
             }
         }
     }
+}
+
+/// This machine, with the server programs that the suite is run for.
+fn surroundings() -> Surroundings {
+    let mut here = Surroundings::of_process();
+    here.thrice_pg_bin = std::env::var_os("THRICE_TEST_PG_BIN").map(PathBuf::from).or(here.thrice_pg_bin);
+    here
 }
 
 fn signal(pid: u32, name: &str) {
@@ -165,7 +172,7 @@ async fn a_server_that_thrice_uses_is_not_stopped_under_it_unless_forced() {
 async fn as_another_process() {
     if let Some(root) = std::env::var_os("THRICE_TEST_START_IN") {
         let local = LocalPostgres::of_project(root);
-        let running = local.ensure_running(&Surroundings::of_process(), "thrice").await.unwrap();
+        let running = local.ensure_running(&surroundings(), "thrice").await.unwrap();
         println!("started={}", running.started);
     }
 }
@@ -337,7 +344,7 @@ async fn a_copied_project_has_a_server_of_its_own() {
 
     let original = connect(&project.start().await, "test").await;
     let other = LocalPostgres::of_project(&copy);
-    let copied = other.ensure_running(&Surroundings::of_process(), "thrice").await.unwrap();
+    let copied = other.ensure_running(&surroundings(), "thrice").await.unwrap();
     assert!(copied.started && copied.socket_dir.starts_with(&copy));
     let copied = connect(&copied, "test").await;
     copied.batch_execute("insert into t values (2)").await.unwrap();
@@ -354,7 +361,7 @@ async fn another_machines_server_is_left_alone_until_it_is_stopped_there() {
     let mut other: serde_json::Value = serde_json::from_str(&mine).unwrap();
     other["host"] = serde_json::json!({ "machine": "another", "boot": "another" });
     fs::write(&path, other.to_string()).unwrap();
-    let refused = project.local().ensure_running(&Surroundings::of_process(), "thrice").await.unwrap_err();
+    let refused = project.local().ensure_running(&surroundings(), "thrice").await.unwrap_err();
     assert!(matches!(refused, LocalPostgresError::OtherHost { .. }), "{refused}");
 
     // stopped properly, as postmaster.pid says by its absence, it may go on here
@@ -373,7 +380,7 @@ async fn a_lost_password_is_said_and_nothing_is_made_over_the_cluster() {
     let folder = project.folder();
     let path = project.root.join(".thrice/pg/cluster.json");
     fs::remove_file(&path).unwrap();
-    let refused = project.local().ensure_running(&Surroundings::of_process(), "thrice").await.unwrap_err();
+    let refused = project.local().ensure_running(&surroundings(), "thrice").await.unwrap_err();
     assert!(matches!(refused, LocalPostgresError::PasswordLost { .. }), "{refused}");
     assert!(folder.join("data/PG_VERSION").exists());
 }
@@ -400,7 +407,7 @@ async fn programs_that_the_servers_user_cannot_reach_are_refused() {
         return; // only root hands the server to another user
     }
     let project = Project::new();
-    let found = Surroundings::of_process().find_binaries(None, None).unwrap();
+    let found = surroundings().find_binaries(None, None).unwrap();
     let closed = project.base.path().join("closed");
     fs::create_dir(&closed).unwrap();
     fs::set_permissions(&closed, Permissions::from_mode(0o700)).unwrap();
