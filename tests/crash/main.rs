@@ -298,3 +298,38 @@ async fn killed_while_recovering() -> Result<()> {
     assert_eq!(wrong_rows(&bench, 4).await?, "0");
     settled(&bench, "at the end").await
 }
+
+/// What looks for broken invariants finds them: each statement breaks one.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_invariants_can_be_seen_broken() -> Result<()> {
+    for (broken, statement) in [
+        ("I1 rows 2025-09-01: receipt 200, target 199", "delete from k.t where at = '2025-08-31 18:15Z'"),
+        ("I1 rows outside every published partition: 1", "insert into k.t values ('2025-10-01Z', 0, 0, '')"),
+        (
+            "I4 fence of 2025-09-02",
+            "alter table thrice.partitions disable trigger user; update thrice.partitions set fence = 0 where interval_key = '2025-09-02'",
+        ),
+        (
+            "I6 current of 2025-09-02",
+            "alter table thrice.partitions disable trigger all; update thrice.partitions set current_attempt_id = null where interval_key = '2025-09-02'",
+        ),
+        (
+            "I6 data of 2025-09-02",
+            "alter table thrice.partitions disable trigger all; update thrice.partitions set data_attempt_id = null where interval_key = '2025-09-02'",
+        ),
+    ] {
+        let bench = bench("15m").await?;
+        settled(&bench, "before").await?;
+        bench.db.execute(statement).await?;
+        let seen = bench.broken_invariants("k.t", AT).await?;
+        assert!(seen.iter().any(|line| line == broken), "{broken}: {seen:?}");
+    }
+    let bench = bench("15m").await?;
+    bench
+        .db
+        .execute("alter table thrice.pipeline_run_ledger disable trigger user; update thrice.pipeline_run_ledger set status = 'failed' where attempt_no = 1")
+        .await?;
+    let seen = bench.broken_invariants("k.t", AT).await?;
+    assert!(seen.iter().filter(|line| line.starts_with("I9")).count() == 3, "{seen:?}");
+    Ok(())
+}
