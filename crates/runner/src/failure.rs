@@ -125,11 +125,11 @@ impl Failing {
                 fail(if cancelled { FailureClass::Cancelled } else { FailureClass::Transient })
             }
             ErrorKind::SettingMoved { .. } | ErrorKind::NoRow | ErrorKind::Driver => fail(FailureClass::Permanent),
-            // 57014 without a limit of ours: somebody cancelled the statement
             // the run's row has been ended by whoever took the partition over
             ErrorKind::Server if error.sqlstate().is_some_and(|code| code.as_str() == "TH010") => {
                 fail(FailureClass::Fenced)
             }
+            // 57014 without a limit of ours: somebody cancelled the statement
             ErrorKind::Server if is_foreign_cancel(error) => fail(FailureClass::Cancelled),
             ErrorKind::Server | ErrorKind::WrittenDiffers { .. } | ErrorKind::ReadBackDiffers { .. } => {
                 decide(error.sqlstate(), SideEffect::None, seen)
@@ -169,7 +169,7 @@ impl Runner {
         // whatever it failed with: a run whose partition has another owner by now is not tried again
         let class = if class != FailureClass::Fenced && self.was_replaced(work).await {
             problem.why = Some(problem.what);
-            problem.what = "another worker took the partition over; nothing of this run was published".to_owned();
+            problem.what = String::from("another worker took the partition over; nothing of this run was published");
             FailureClass::Fenced
         } else {
             class
