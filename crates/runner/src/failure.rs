@@ -124,7 +124,6 @@ impl Failing {
             ErrorKind::NoReceipt | ErrorKind::ConnectionLost | ErrorKind::StagingNotWhole { .. } => {
                 fail(if cancelled { FailureClass::Cancelled } else { FailureClass::Transient })
             }
-            ErrorKind::SettingMoved { .. } | ErrorKind::NoRow | ErrorKind::Driver => fail(FailureClass::Permanent),
             // the run's row has been ended by whoever took the partition over
             ErrorKind::Server if error.sqlstate().is_some_and(|code| code.as_str() == "TH010") => {
                 fail(FailureClass::Fenced)
@@ -135,7 +134,7 @@ impl Failing {
                 decide(error.sqlstate(), SideEffect::None, seen)
             }
             // the enumeration may grow: what is not known is not retried
-            _ => fail(FailureClass::Permanent),
+            ErrorKind::SettingMoved { .. } | ErrorKind::NoRow | ErrorKind::Driver | _ => fail(FailureClass::Permanent),
         }
     }
 }
