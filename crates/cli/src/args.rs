@@ -52,6 +52,7 @@ pub(crate) struct Global {
     /// Project folder, or a folder inside it
     #[arg(short = 'C', value_name = "DIR", global = true, default_value = ".")]
     pub(crate) dir: PathBuf,
+    #[expect(clippy::doc_markdown, reason = "help of the option, shown as it stands")]
     /// Database to use; visible to other users of this machine, so prefer DATABASE_URL
     #[arg(long, value_name = "URL", global = true)]
     pub(crate) database_url: Option<String>,
@@ -196,6 +197,7 @@ pub(crate) enum Deny {
 
 /// `thrice run`
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, clippy::struct_field_names, reason = "one field for each flag, by its name")]
 pub(crate) struct Run {
     /// Pipeline; all of them when none is named
     #[arg(value_name = "P")]

@@ -15,7 +15,7 @@ use crate::output::Output;
 use crate::project::{DatabaseChoice, Project};
 
 /// How long an unknown COMMIT is asked about before the call ends with exit 9.
-const RESOLVE_WAIT: Duration = Duration::from_secs(60);
+const RESOLVE_WAIT: Duration = Duration::from_mins(1);
 
 /// How to reach the database, and whether it is the project's own.
 #[derive(Debug)]

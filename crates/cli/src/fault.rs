@@ -132,16 +132,16 @@ impl Fault {
             _ => Group::with_title(title),
         };
         let renderer = if color { Renderer::styled() } else { Renderer::plain() };
-        let mut text = renderer.render(&[group]);
+        let mut lines = vec![renderer.render(&[group])];
         if let Some(place) = self.place.as_ref().filter(|place| place.text.is_empty()) {
-            text += &format!("\n  --> {}", printable(&place.file));
+            lines.push(format!("  --> {}", printable(&place.file)));
         }
         for (name, value) in [("why", &self.why), ("fix", &self.fix)] {
             if let Some(value) = value {
-                text += &format!("\n{name}: {}", printable(value));
+                lines.push(format!("{name}: {}", printable(value)));
             }
         }
-        text + "\n"
+        lines.join("\n") + "\n"
     }
 }
 
@@ -197,7 +197,7 @@ impl From<ConnectError> for Failed {
         let mut fault = Fault::of_problem(&thrice_runner::problem_of_connect(&error));
         let (tries, waited) = error.tries();
         if tries > 1 {
-            fault.what += &format!(", tried {tries} times in {:.1} s", waited.as_secs_f32());
+            fault.what = format!("{}, tried {tries} times in {:.1} s", fault.what, waited.as_secs_f32());
         }
         fault.into()
     }

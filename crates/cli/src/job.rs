@@ -1,6 +1,7 @@
 //! From a checked pipeline to what the runner takes. One field after the other: nothing is decided here.
 
 use thrice_checks::{Check, Rule, Severity};
+use thrice_core::duration::HumanDuration;
 use thrice_pipeline::checks_table::{self, CheckRule};
 use thrice_pipeline::placeholders::VarValue;
 use thrice_pipeline::target_table::Columns;
@@ -33,10 +34,10 @@ pub(crate) fn of(pipeline: &Pipeline) -> Job {
         checks: definition.checks.iter().map(check).collect(),
         retry: definition.retry,
         limits: Limits {
-            stage: definition.timeouts.stage.map(|limit| limit.as_std()),
-            checks: definition.timeouts.checks.map(|limit| limit.as_std()),
-            lock: definition.timeouts.lock.map(|limit| limit.as_std()),
-            publish: definition.timeouts.publish.map(|limit| limit.as_std()),
+            stage: definition.timeouts.stage.map(HumanDuration::as_std),
+            checks: definition.timeouts.checks.map(HumanDuration::as_std),
+            lock: definition.timeouts.lock.map(HumanDuration::as_std),
+            publish: definition.timeouts.publish.map(HumanDuration::as_std),
         },
         session: Session {
             time_zone: definition.interval.zone.name().to_owned(),

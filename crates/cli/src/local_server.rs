@@ -111,6 +111,7 @@ pub(crate) async fn psql(root: &Path, args: &[OsString], output: Output) -> Outc
 /// What is wrong with the private server, with the ways out.
 pub(crate) fn fault(error: LocalPostgresError) -> Fault {
     let fault = Fault::new(ErrorCode::LocalServer, error.to_string());
+    #[expect(clippy::wildcard_enum_match_arm, reason = "of the others the server's log tells more")]
     match error {
         LocalPostgresError::NoBinaries { candidates } => {
             let looked: Vec<String> = candidates.iter().map(ToString::to_string).collect();

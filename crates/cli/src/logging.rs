@@ -10,9 +10,8 @@ pub(crate) fn start(global: &Global) {
     let level = match (global.quiet, global.verbose, global.log_format) {
         (true, _, _) => "error",
         (false, 0, LogFormat::Text) => "off",
-        (false, 0, LogFormat::Json) => "thrice=info",
-        (false, 1, _) => "thrice=info",
-        (false, _, _) => "thrice=debug",
+        (false, 0, LogFormat::Json) | (false, 1, _) => "thrice=info",
+        (false, ..) => "thrice=debug",
     };
     // other libraries only warn
     let default = match level.strip_prefix("thrice=") {

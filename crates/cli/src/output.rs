@@ -9,6 +9,7 @@ use crate::args::{ColorWhen, Global};
 use crate::exit_code::Exit;
 
 /// How this call writes.
+#[expect(clippy::struct_excessive_bools, reason = "four switches that do not depend on one another")]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Output {
     /// One JSON object instead of text.
@@ -40,35 +41,36 @@ impl Output {
     }
 
     /// Data: a line on standard output. Left out under `--json`.
-    pub(crate) fn line(&self, text: impl AsRef<str>) {
+    pub(crate) fn line(self, text: impl AsRef<str>) {
         if !self.json {
             to_stdout(&format!("{}\n", printable_keeping_colour(text.as_ref(), self.color)));
         }
     }
 
     /// Data: any number of lines.
-    pub(crate) fn lines(&self, lines: impl IntoIterator<Item = String>) {
+    pub(crate) fn lines(self, lines: impl IntoIterator<Item = String>) {
         for line in lines {
             self.line(line);
         }
     }
 
     /// The one object of `--json`.
-    pub(crate) fn object(&self, object: &Value) {
+    pub(crate) fn object(self, object: &Value) {
         if self.json {
             to_stdout(&format!("{object}\n"));
         }
     }
 
     /// Progress: a line on standard error, unless `-q`.
-    pub(crate) fn note(&self, text: impl AsRef<str>) {
+    pub(crate) fn note(self, text: impl AsRef<str>) {
         if !self.quiet {
             to_stderr(&format!("{}\n", printable(text.as_ref())));
         }
     }
 
     /// An error or a warning: text as it is, already made printable.
-    pub(crate) fn report(&self, text: &str) {
+    #[expect(clippy::unused_self, reason = "where text goes is asked of the output, also where it always goes")]
+    pub(crate) fn report(self, text: &str) {
         to_stderr(text);
     }
 }

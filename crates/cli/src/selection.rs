@@ -57,11 +57,9 @@ fn of_set(error: SetError) -> Failed {
     let what = error.to_string();
     let fault = match error {
         SetError::Key(error) => of_key(&error),
-        SetError::Dots { from, to } => {
-            Fault::new(ErrorCode::DotsRange, "a range is not written with dots")
-                .why("some read its last interval as included, some do not")
-                .fix(format!("--from {from} --to {to} (both included)"))
-        }
+        SetError::Dots { from, to } => Fault::new(ErrorCode::DotsRange, "a range is not written with dots")
+            .why("some read its last interval as included, some do not")
+            .fix(format!("--from {from} --to {to} (both included)")),
         SetError::Backwards { from, to } => {
             Fault::new(ErrorCode::RangeBackwards, what).fix(format!("--from {to} --to {from}"))
         }
@@ -96,7 +94,7 @@ pub(crate) fn may_run_all(loaded: &Loaded, partitions: &[Partition], as_of: Time
     let mut faults: Vec<(Fault, usize)> = Vec::new();
     let mut others: Vec<&Partition> = Vec::new();
     for partition in partitions {
-        if let Err(fault) = may_run(loaded, partition, as_of, early) {
+        if let Some(fault) = why_not(loaded, partition, as_of, early) {
             match faults.iter_mut().find(|(known, _)| known.code == fault.code) {
                 Some((_, more)) => *more += 1,
                 None => faults.push((fault, 0)),
@@ -110,7 +108,7 @@ pub(crate) fn may_run_all(loaded: &Loaded, partitions: &[Partition], as_of: Time
     }
     let told = |(mut fault, more): (Fault, usize)| {
         if more > 0 {
-            fault.what += &format!(", and {more} more like it");
+            fault.what = format!("{}, and {more} more like it", fault.what);
         }
         fault
     };
@@ -121,32 +119,31 @@ pub(crate) fn may_run_all(loaded: &Loaded, partitions: &[Partition], as_of: Time
     Err(Failed(faults))
 }
 
-/// Whether a partition may be asked for at this time.
-fn may_run(loaded: &Loaded, partition: &Partition, as_of: Timestamp, early: bool) -> Result<(), Fault> {
+/// Why a partition may not be asked for at this time.
+fn why_not(loaded: &Loaded, partition: &Partition, as_of: Timestamp, early: bool) -> Option<Fault> {
     let zone = loaded.job.schedule.zone();
     let at = |instant: Timestamp| format!("{} = {instant}", zone.rfc3339(instant));
     let key = &partition.key;
-    match loaded.due.check(partition, as_of) {
-        Ok(()) => Ok(()),
-        Err(NotDue::Delay { .. }) if early => Ok(()),
-        Err(NotDue::Delay { due_at }) => Err(Fault::new(ErrorCode::NotDue, format!("{key} is due at {}", at(due_at)))
+    Some(match loaded.due.check(partition, as_of).err()? {
+        NotDue::Delay { .. } if early => return None,
+        NotDue::Delay { due_at } => Fault::new(ErrorCode::NotDue, format!("{key} is due at {}", at(due_at)))
             .why("its delay gives late rows time to arrive")
-            .fix("wait, or --early --reason \"…\"")),
-        Err(NotDue::NotEnded { end }) => {
-            Err(Fault::new(ErrorCode::NotEnded, format!("{key} has not ended: it ends at {}", at(end)))
+            .fix("wait, or --early --reason \"…\""),
+        NotDue::NotEnded { end } => {
+            Fault::new(ErrorCode::NotEnded, format!("{key} has not ended: it ends at {}", at(end)))
                 .why("rows of an interval that goes on would be missing from it")
-                .fix("wait until it has ended"))
+                .fix("wait until it has ended")
         }
-        Err(NotDue::BeforeStart { start }) => {
-            Err(Fault::new(ErrorCode::BeforeStart, format!("{key} lies before the pipeline's start, {}", at(start)))
+        NotDue::BeforeStart { start } => {
+            Fault::new(ErrorCode::BeforeStart, format!("{key} lies before the pipeline's start, {}", at(start)))
                 .why("nothing before it belongs to thrice")
-                .fix("set an earlier start in [interval]"))
+                .fix("set an earlier start in [interval]")
         }
-        Err(NotDue::AfterEnd { end }) => {
-            Err(Fault::new(ErrorCode::BeforeStart, format!("{key} lies after the pipeline's end, {}", at(end)))
-                .fix("set a later end in [interval]"))
+        NotDue::AfterEnd { end } => {
+            Fault::new(ErrorCode::BeforeStart, format!("{key} lies after the pipeline's end, {}", at(end)))
+                .fix("set a later end in [interval]")
         }
-    }
+    })
 }
 
 /// The reason of a call, where one was given.

@@ -16,6 +16,7 @@ pub(crate) fn parse() -> Result<Cli, Exit> {
         Ok(cli) => return Ok(cli),
         Err(error) => error,
     };
+    #[expect(clippy::wildcard_enum_match_arm, reason = "every other kind is something wrong with the words")]
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             to_stdout(&error.render().to_string());

@@ -1,4 +1,5 @@
 -- A source with 14 Seoul days of orders, and an empty target. Safe to run again: it starts anew.
+set client_min_messages = warning;
 drop schema if exists ods cascade;
 create schema ods;
 create schema if not exists mart;

@@ -1,8 +1,10 @@
 //! `thrice demo`: the promise on one page. A day of orders is published, published again, loses the answer to its
 //! COMMIT, is killed at COMMIT; after each the table is as if it had been run once.
 
+mod process;
+mod source;
+
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -10,7 +12,7 @@ use thrice_connect::ConnectionSettings;
 use thrice_core::actor::Actor;
 use thrice_core::code::ErrorCode;
 use thrice_core::schedule::Partition;
-use thrice_fault_relay::{Fault as RelayFault, FaultRelay, Listen, Plan, Until, Upstream};
+use thrice_fault_relay::{Fault as RelayFault, FaultRelay, Listen, Plan, Upstream};
 use thrice_ledger::Ledger;
 use thrice_local_postgres::{LocalPostgres, Running};
 use thrice_runner::{Done, Outcome as Ended, Prepared, RunRequest, Runner, RunnerOptions, Silent, Trigger};
@@ -20,10 +22,11 @@ use crate::args::{Demo, Global};
 use crate::commands::init;
 use crate::commands::lint::placed;
 use crate::exit_code::Exit;
-use crate::fault::{Failed, Fault, Outcome};
+use crate::fault::{Fault, Outcome};
 use crate::local_server;
 use crate::output::Output;
 use crate::project::{FILE, Loaded, Project};
+use crate::signals::Stop;
 
 const FOLDER: &str = "thrice-demo";
 const PIPELINE: &str = "daily_order_summary";
@@ -33,17 +36,21 @@ const DAY: &str = "2026-03-24";
 const RECEIPT: &str = "insert into thrice.publications";
 
 pub(crate) async fn run(global: &Global, args: &Demo, output: Output) -> Outcome<Exit> {
+    let stop = Stop::listen();
     let dir = global.dir.join(FOLDER);
     if !dir.join(FILE).exists() {
         init::write(&dir, false)?;
     }
+    refuse_changed(&dir)?;
     let project = Project::load(&dir)?;
     let begun = Instant::now();
     let running = local_server::start(&project.root).await?;
-    let took = begun.elapsed();
     let how = if running.started { "started" } else { "runs already" };
-    output.line(format!("private PostgreSQL {} {how} (socket only){:>30.1}s", running.major, took.as_secs_f64()));
-    let shown = Box::pin(show(&project, &running, output)).await;
+    timed(output, &format!("private PostgreSQL {} {how} (socket only)", running.major), begun.elapsed());
+    let shown = tokio::select! {
+        shown = Box::pin(show(&project, &running, output)) => Some(shown),
+        () = stop.token.cancelled() => None,
+    };
     let stopped = if args.keep || !running.started {
         "left it running".to_owned()
     } else {
@@ -52,19 +59,43 @@ pub(crate) async fn run(global: &Global, args: &Demo, output: Output) -> Outcome
             Err(error) => format!("the private PostgreSQL runs on: {error}"),
         }
     };
-    let runs = shown?;
-    let identical = runs.identical;
+    let (Some(shown), None) = (shown, stop.exit()) else {
+        output.note(stopped);
+        return Ok(stop.exit().unwrap_or(Exit::Interrupted));
+    };
+    let shown = shown?;
     output.line(format!("{stopped}; the project stays in ./{FOLDER}. Try there:"));
     output.line(format!("  cd {FOLDER}"));
     output.line(format!("  thrice status     thrice ledger     thrice show {PIPELINE} {DAY}"));
-    output.object(&json!({ "schema": "thrice.demo/1", "runs": runs.items, "identical": identical }));
-    if identical {
+    output.object(&json!({ "schema": "thrice.demo/1", "runs": shown.items, "identical": shown.identical }));
+    if shown.identical {
         return Ok(Exit::Ok);
     }
     Err(Fault::new(ErrorCode::Bug, "the results of the runs differ").into())
 }
 
+/// The demonstration shows its own pipeline: one that was edited since would show something else.
+fn refuse_changed(dir: &Path) -> Outcome<()> {
+    for (path, text) in init::FILES.iter().filter(|(path, _)| path.starts_with("pipelines/")) {
+        if std::fs::read_to_string(dir.join(path)).is_ok_and(|now| now == *text) {
+            continue;
+        }
+        let what = format!("{FOLDER}/{path} is not the demonstration's any more");
+        return Err(Fault::new(ErrorCode::BadArgument, what)
+            .why("it would load its own orders and compare with its own answer")
+            .fix(format!("run thrice demo in another folder, or delete ./{FOLDER}"))
+            .into());
+    }
+    Ok(())
+}
+
+/// A line with the time that it took, in a column of its own.
+fn timed(output: Output, text: &str, took: Duration) {
+    output.line(format!("{text:<64}{:>5.1}s", took.as_secs_f64()));
+}
+
 /// What was shown.
+#[derive(Default)]
 struct Shown {
     items: Vec<Value>,
     checksums: Vec<String>,
@@ -72,158 +103,148 @@ struct Shown {
 }
 
 impl Shown {
+    /// A run whose result has to be the first one's.
     fn add(&mut self, outcome: &str, done: &Done) {
-        self.items.push(json!({ "outcome": outcome, "attempt_no": done.attempt_no, "rows": done.rows.total, "checksum": done.checksum }));
+        self.tell(outcome, done);
         self.checksums.push(done.checksum.clone());
     }
+
+    fn tell(&mut self, outcome: &str, done: &Done) {
+        self.items.push(json!({
+            "outcome": outcome, "attempt_no": done.attempt_no, "rows": done.rows.total, "checksum": done.checksum,
+        }));
+    }
+}
+
+/// Where it plays: the private server, a relay in front of it, one pipeline and one day.
+struct Scene<'a> {
+    output: Output,
+    project: &'a Project,
+    loaded: &'a Loaded,
+    day: Partition,
+    direct: ConnectionSettings,
+    through: ConnectionSettings,
+    relay: FaultRelay,
 }
 
 async fn show(project: &Project, running: &Running, output: Output) -> Outcome<Shown> {
     let direct = local_server::settings(running);
     let begun = Instant::now();
-    load(&direct).await?;
-    output.line(format!("loaded 40,000 orders, {FIRST} to {DAY}, Asia/Seoul{:>26.1}s", begun.elapsed().as_secs_f64()));
+    source::load(&direct).await?;
+    timed(output, &format!("loaded 40,000 orders, {FIRST} to {DAY}, Asia/Seoul"), begun.elapsed());
+    let upstream = Upstream::unix(&running.socket_dir, running.port);
+    let relay = FaultRelay::start(upstream, Listen::tcp())
+        .await
+        .map_err(|error| Fault::new(ErrorCode::Unreachable, error.to_string()))?;
     let loaded = project.pipeline(PIPELINE)?;
     let day =
         loaded.job.schedule.partition_for_key(DAY).map_err(|error| Fault::new(ErrorCode::Bug, error.to_string()))?;
-    let mut shown = Shown { items: Vec::new(), checksums: Vec::new(), identical: false };
-
-    let begun = Instant::now();
-    let mut worker = Worker::open(&direct, loaded, &day).await?;
-    let mut next = loaded.job.schedule.partition_for_key(FIRST).ok();
-    let mut days = 0;
-    while let Some(partition) = next.filter(|partition| partition.interval.start() <= day.interval.start()) {
-        let done = worker.run(&partition).await?;
-        days += 1;
-        if partition == day {
-            output.line(format!("{days} days published{:>58.1}s", begun.elapsed().as_secs_f64()));
-            output.line(format!("{DAY} published {} rows   (run #{})", done.rows.total, done.attempt_no));
-            shown.add("published", &done);
-        }
-        next = loaded.job.schedule.next(&partition);
-    }
-    let done = worker.run(&day).await?;
-    output.line(format!("{DAY} unchanged {} rows   (run #{}, nothing written)", done.rows.total, done.attempt_no));
-    shown.add("unchanged", &done);
-    worker.close().await?;
-
-    let relay = relay(running).await?;
-    let through = direct.clone().with_host(relay.address().ip().to_string(), relay.address().port());
-    lose_the_answer(&relay, &direct, &through, loaded, &day, output, &mut shown).await?;
-    kill_at_commit(&relay, &project.root, &through, output).await?;
-    relay.stop().await;
-
-    let mut worker = Worker::open(&direct, loaded, &day).await?;
-    let done = worker.run(&day).await?;
-    let how = if done.resumed_from.is_some() { ", adopting what it had staged" } else { "" };
-    output.line(format!(
-        "{DAY} the next run takes over at once{how}: {} rows   (run #{})",
-        done.rows.total, done.attempt_no
-    ));
-    shown.add("taken_over", &done);
-    worker.close().await?;
-
-    let plain = equals_plain_sql(&direct).await?;
-    let first = shown.checksums.first().cloned().unwrap_or_default();
-    shown.identical = plain && shown.checksums.iter().all(|checksum| *checksum == first);
-    let short = first.get(..first.len().min(16)).unwrap_or_default().to_owned();
-    let all: Vec<String> = shown
-        .checksums
-        .iter()
-        .map(|checksum| checksum.get(..checksum.len().min(16)).unwrap_or_default().to_owned())
-        .collect();
-    if shown.identical {
-        output.line(format!(
-            "the table is as if you ran it once: {}… = one plain SELECT over the orders",
-            all.join("… = ")
-        ));
-    } else {
-        output.line(format!("NOT the same: {short}… against {}, plain SELECT equal: {plain}", all.join(", ")));
-    }
-    calendar(&direct, loaded, output).await?;
+    let address = relay.address();
+    let through = direct.clone().with_host(address.ip().to_string(), address.port());
+    let scene = Scene { output, project, loaded, day, direct, through, relay };
+    let mut shown = Shown::default();
+    scene.fourteen_days_and_one_again(&mut shown).await?;
+    scene.lose_the_answer(&mut shown).await?;
+    let never_arrived = scene.kill(&mut shown).await?;
+    let plain = source::equals_plain_sql(&scene.direct).await?;
+    scene.compare(&mut shown, plain && never_arrived);
+    scene.calendar().await?;
+    scene.relay.stop().await;
     Ok(shown)
 }
 
-/// COMMIT reaches the server, its answer never comes back.
-async fn lose_the_answer(
-    relay: &FaultRelay,
-    direct: &ConnectionSettings,
-    through: &ConnectionSettings,
-    loaded: &Loaded,
-    day: &Partition,
-    output: Output,
-    shown: &mut Shown,
-) -> Outcome<()> {
-    // an order arrives, so that there is something to publish, and is taken back afterwards
-    change_source(direct, "update ods.orders set amount = amount + 1000 where order_id = (select min(order_id) from ods.orders where order_time >= '2026-03-24 00:00+09' and status = 'paid')").await?;
-    relay.arm(Plan::on_commit(RelayFault::lose_reply(Duration::ZERO)).in_transaction_with(RECEIPT));
-    let mut worker = Worker::open(through, loaded, day).await?;
-    let done = worker.run(day).await?;
-    relay.disarm();
-    let named = if done.resolved { "committed" } else { "not lost" };
-    output.line(format!(
-        "{DAY} COMMIT sent, answer lost; asked the ledger behind the barrier: {named}   (run #{})",
-        done.attempt_no
-    ));
-    worker.close().await?;
-    change_source(direct, "update ods.orders set amount = amount - 1000 where order_id = (select min(order_id) from ods.orders where order_time >= '2026-03-24 00:00+09' and status = 'paid')").await?;
-    let mut worker = Worker::open(direct, loaded, day).await?;
-    let done = worker.run(day).await?;
-    output.line(format!(
-        "{DAY} source corrected, published again: {} rows   (run #{})",
-        done.rows.total, done.attempt_no
-    ));
-    shown.add("resolved", &done);
-    worker.close().await
-}
-
-/// A process of its own is killed with its COMMIT on the way.
-async fn kill_at_commit(relay: &FaultRelay, root: &Path, through: &ConnectionSettings, output: Output) -> Outcome<()> {
-    relay.arm(
-        Plan::on_commit(RelayFault::BlackHole { forwarded: false, until: Until::Released, then_cut: true })
-            .in_transaction_with(RECEIPT),
-    );
-    let failed = |what: &str, error: &dyn std::fmt::Display| {
-        Failed::from(Fault::new(ErrorCode::Bug, format!("{what}: {error}")))
-    };
-    let program = std::env::current_exe().map_err(|error| failed("this program's own path", &error))?;
-    let password = through.password().map(|password| password.expose().clone()).unwrap_or_default();
-    let mut child = Command::new(program)
-        .arg("-C")
-        .arg(root)
-        .args(["-q", "run", PIPELINE, DAY])
-        .env_remove("DATABASE_URL")
-        .env("PGHOST", through.host().to_string())
-        .env("PGPORT", through.port().to_string())
-        .env("PGUSER", through.user())
-        .env("PGPASSWORD", password)
-        .env("PGDATABASE", through.database())
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .map_err(|error| failed("a second process", &error))?;
-    let fired = tokio::time::timeout(Duration::from_secs(20), relay.wait_fired(2)).await;
-    child.kill().map_err(|error| failed("the kill", &error))?;
-    let status = child.wait().map_err(|error| failed("the killed process", &error))?;
-    relay.cut_all();
-    relay.release();
-    relay.disarm();
-    if fired.is_err() {
-        return Err(failed("the second process did not reach its COMMIT", &status));
+impl Scene<'_> {
+    fn say(&self, what: &str, done: &Done) {
+        self.output.line(format!("{DAY} {what}: {} rows   (run #{})", done.rows.total, done.attempt_no));
     }
-    output.line(format!("{DAY} a second process killed at COMMIT ({status})"));
-    Ok(())
-}
 
-/// One worker on one connection.
-struct Worker {
-    runner: Runner,
-    prepared: Prepared,
-}
+    async fn fourteen_days_and_one_again(&self, shown: &mut Shown) -> Outcome<()> {
+        let begun = Instant::now();
+        let schedule = &self.loaded.job.schedule;
+        let mut worker = self.worker(&self.direct).await?;
+        let mut next = schedule.partition_for_key(FIRST).ok();
+        let mut days = 0;
+        while let Some(partition) = next.filter(|partition| partition.interval.start() <= self.day.interval.start()) {
+            let done = worker.run(&partition).await?;
+            days += 1;
+            if partition == self.day {
+                timed(self.output, &format!("{days} days published"), begun.elapsed());
+                self.say("published", &done);
+                shown.add("published", &done);
+            }
+            next = schedule.next(&partition);
+        }
+        let done = worker.run(&self.day).await?;
+        self.say("run again, unchanged, nothing written", &done);
+        shown.add("unchanged", &done);
+        worker.close().await
+    }
 
-impl Worker {
-    async fn open(settings: &ConnectionSettings, loaded: &Loaded, sample: &Partition) -> Outcome<Self> {
+    /// COMMIT reaches the server, its answer never comes back.
+    async fn lose_the_answer(&self, shown: &mut Shown) -> Outcome<()> {
+        // something to publish; it is taken back afterwards, so that all results can be compared
+        source::add_to_an_order(&self.direct, 1000).await?;
+        self.relay.arm(at_commit(RelayFault::lose_reply(Duration::ZERO)));
+        let mut worker = self.worker(&self.through).await?;
+        let done = worker.run(&self.day).await?;
+        self.relay.disarm();
+        if !done.resolved {
+            return Err(Fault::new(ErrorCode::Bug, "the answer to COMMIT was not lost").into());
+        }
+        self.say("an order changed; COMMIT sent, its answer lost; receipt found, so it is committed", &done);
+        shown.tell("resolved", &done);
+        worker.close().await?;
+        source::add_to_an_order(&self.direct, -1000).await?;
+        let mut worker = self.worker(&self.direct).await?;
+        let done = worker.run(&self.day).await?;
+        self.say("the order corrected, published", &done);
+        shown.add("published", &done);
+        worker.close().await
+    }
+
+    /// A process of its own dies at COMMIT. True when the next run found that this COMMIT had never arrived.
+    async fn kill(&self, shown: &mut Shown) -> Outcome<bool> {
+        let words = ["-q", "run", PIPELINE, DAY];
+        let root = &self.project.root;
+        let status = process::kill_at_commit(&self.relay, at_commit, &words, root, &self.through).await?;
+        self.output.line(format!("{DAY} another process killed with its COMMIT on the way ({status})"));
+        let mut worker = self.worker(&self.direct).await?;
+        let done = worker.run(&self.day).await?;
+        worker.close().await?;
+        let ledger = Ledger::open(&self.direct).await?;
+        let runs = ledger.runs(Some(PIPELINE), None, 2).await?;
+        ledger.close().await;
+        let never_arrived = runs.get(1).is_some_and(|run| run.failure_class.as_deref() == Some("abandoned"));
+        self.say("the next run takes over at once; no receipt, so that COMMIT never arrived", &done);
+        shown.add("taken_over", &done);
+        Ok(never_arrived)
+    }
+
+    /// The line that all of this is for.
+    fn compare(&self, shown: &mut Shown, others_agree: bool) {
+        let first = shown.checksums.first().cloned().unwrap_or_default();
+        shown.identical = others_agree && shown.checksums.iter().all(|checksum| *checksum == first);
+        let short: Vec<String> =
+            shown.checksums.iter().map(|checksum| checksum.chars().take(12).chain("..".chars()).collect()).collect();
+        self.output.line(if shown.identical {
+            format!("the table is as if you ran it once: {} = one plain SELECT over the orders", short.join(" = "))
+        } else {
+            format!("NOT the same: {}", shown.checksums.join(", "))
+        });
+    }
+
+    async fn calendar(&self) -> Outcome<()> {
+        let ledger = Ledger::open(&self.direct).await?;
+        let next = self.loaded.job.schedule.next(&self.day);
+        let as_of = next.as_ref().map_or(self.day.interval.end(), |next| next.interval.end());
+        self.output.lines(crate::commands::status::lines_of(&ledger, self.loaded, as_of, self.output).await?);
+        let runs = ledger.runs(Some(PIPELINE), None, 7).await?;
+        self.output.lines(crate::commands::ledger::lines_of(&runs));
+        ledger.close().await;
+        Ok(())
+    }
+
+    async fn worker(&self, settings: &ConnectionSettings) -> Outcome<Worker> {
         let ledger = Ledger::open(settings).await?;
         ledger.migrate().await?;
         let options = RunnerOptions {
@@ -235,15 +256,27 @@ impl Worker {
         };
         let mut runner = Runner::open(ledger, settings.clone(), options).await?;
         let prepared = runner
-            .prepare(loaded.job.clone(), sample, &CancellationToken::new())
+            .prepare(self.loaded.job.clone(), &self.day, &CancellationToken::new())
             .await
-            .map_err(|error| placed(loaded, error))?;
-        Ok(Self { runner, prepared })
+            .map_err(|error| placed(self.loaded, error))?;
+        Ok(Worker { runner, prepared })
     }
+}
 
+fn at_commit(fault: RelayFault) -> Plan {
+    Plan::on_commit(fault).in_transaction_with(RECEIPT)
+}
+
+/// One worker on one connection.
+struct Worker {
+    runner: Runner,
+    prepared: Prepared,
+}
+
+impl Worker {
     async fn run(&mut self, partition: &Partition) -> Outcome<Done> {
-        let report =
-            self.runner.run_partition(&self.prepared, partition, &RunRequest::new(Trigger::Demo), &mut Silent).await;
+        let request = RunRequest::new(Trigger::Demo);
+        let report = self.runner.run_partition(&self.prepared, partition, &request, &mut Silent).await;
         match report.outcome {
             Ended::Published(done) | Ended::Unchanged(done) => Ok(done),
             Ended::Failed(problem) | Ended::Refused(problem) | Ended::Held(problem) | Ended::Unknown(problem) => {
@@ -255,62 +288,4 @@ impl Worker {
     async fn close(self) -> Outcome<()> {
         Ok(self.runner.close().await?)
     }
-}
-
-async fn relay(running: &Running) -> Outcome<FaultRelay> {
-    let upstream = Upstream::unix(&running.socket_dir, running.port);
-    FaultRelay::start(upstream, Listen::tcp())
-        .await
-        .map_err(|error| Fault::new(ErrorCode::Unreachable, error.to_string()).into())
-}
-
-/// A fresh source, an empty target, no ledger: the demonstration starts anew each time, in its own private server.
-async fn load(settings: &ConnectionSettings) -> Outcome<()> {
-    execute(settings, "drop schema if exists thrice, thrice_staging, thrice_history cascade").await?;
-    execute(settings, include_str!("../../template/sample.sql")).await
-}
-
-async fn change_source(settings: &ConnectionSettings, sql: &str) -> Outcome<()> {
-    execute(settings, sql).await
-}
-
-async fn execute(settings: &ConnectionSettings, sql: &str) -> Outcome<()> {
-    let data = thrice_connect::connect(settings).await?;
-    let done = data.client.batch_execute(sql).await;
-    data.close(Duration::from_secs(2)).await;
-    done.map_err(|error| Fault::new(ErrorCode::SqlFailed, error.to_string()).into())
-}
-
-/// Compares the whole target with one statement over the source, without intervals and without our checksum.
-async fn equals_plain_sql(settings: &ConnectionSettings) -> Outcome<bool> {
-    const DIFFERENCE: &str = "
-        with plain as (
-          select timezone('Asia/Seoul', order_time)::date as dt, store_id, count(*) as order_count, sum(amount) as total_amount
-          from ods.orders where status = 'paid' group by 1, 2
-        ), published as (
-          select dt, store_id, order_count, total_amount from mart.daily_order_summary
-        )
-        select (select count(*) from (table plain except all table published) a)
-             + (select count(*) from (table published except all table plain) b)";
-    let data = thrice_connect::connect(settings).await?;
-    let row = data.client.query_one(DIFFERENCE, &[]).await;
-    data.close(Duration::from_secs(2)).await;
-    let differing: i64 =
-        row.and_then(|row| row.try_get(0)).map_err(|error| Fault::new(ErrorCode::SqlFailed, error.to_string()))?;
-    Ok(differing == 0)
-}
-
-async fn calendar(settings: &ConnectionSettings, loaded: &Loaded, output: Output) -> Outcome<()> {
-    let ledger = Ledger::open(settings).await?;
-    let end = loaded.job.schedule.partition_for_key("2026-03-25").map(|next| next.interval.end());
-    let as_of = end.map_err(|error| Fault::new(ErrorCode::Bug, error.to_string()))?;
-    for line in crate::commands::status::lines_of(&ledger, loaded, as_of, output).await? {
-        output.line(line);
-    }
-    let runs = ledger.runs(Some(PIPELINE), None, 7).await?;
-    for line in crate::commands::ledger::lines_of(&runs) {
-        output.line(line);
-    }
-    ledger.close().await;
-    Ok(())
 }

@@ -76,6 +76,11 @@ pub(crate) fn who(actor: &Value) -> String {
         .to_owned()
 }
 
+/// The code hash of a run. The ledger keeps the bytes of the text that people see.
+pub(crate) fn code_hash(run: &RunRow) -> Option<String> {
+    run.code_hash.as_deref().map(|hash| String::from_utf8_lossy(hash).into_owned())
+}
+
 /// A run as `--json` spells it.
 pub(crate) fn as_json(run: &RunRow) -> Value {
     json!({
@@ -91,6 +96,7 @@ pub(crate) fn as_json(run: &RunRow) -> Value {
         "error_message": run.error_message,
         "rows": { "total": run.row_count, "inserted": run.rows_inserted, "deleted": run.rows_deleted },
         "checksum": run.checksum,
+        "code_hash": code_hash(run),
         "trigger": run.trigger,
         "actor": run.actor,
         "reason": run.reason,

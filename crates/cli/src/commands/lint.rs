@@ -57,7 +57,7 @@ async fn ask_server(global: &Global, args: &Lint, project: &Project, output: Out
     for loaded in project.chosen(&args.pipelines)? {
         let Some(sample) = sample(loaded, clock::as_of(global.as_of)) else { continue };
         match examiner.examine(&loaded.job, &sample, &stop.token).await {
-            Ok(examined) => faults.extend(examined.warnings.iter().map(Fault::of_finding)),
+            Ok(found) => faults.extend(found.warnings.iter().map(Fault::of_finding)),
             Err(error) => faults.extend(placed(loaded, error).0),
         }
     }

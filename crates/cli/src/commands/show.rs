@@ -2,13 +2,14 @@
 
 use serde_json::json;
 use thrice_core::code::ErrorCode;
+use thrice_ledger::{CheckResultRow, RunRow};
 
 use crate::args::{Global, Show};
-use crate::commands::ledger::{as_json, outcome, who};
+use crate::commands::ledger::{as_json, code_hash, outcome, who};
 use crate::commands::status::{derive, statuses, waiting_json, waiting_text};
 use crate::exit_code::Exit;
 use crate::fault::{Fault, Outcome};
-use crate::output::Output;
+use crate::output::{Output, count};
 use crate::project::Project;
 use crate::{clock, database, selection};
 
@@ -44,55 +45,19 @@ pub(crate) async fn run(global: &Global, args: &Show, output: Output) -> Outcome
         return Ok(Exit::Ok);
     };
     let state = &detail.partition;
-    let mut head = format!("{}  {}", partition.key, seen.status.as_str());
+    let mut head = vec![partition.key.to_string(), seen.status.as_str().to_owned()];
     if let (Some(rows), Some(checksum)) = (state.row_count, &state.checksum) {
-        head += &format!("   {rows} rows   {checksum}");
+        head.push(count(rows, "row"));
+        head.push(checksum.clone());
     }
-    for flag in &seen.flags {
-        head += &format!("   {}", flag.as_str());
-    }
-    output.line(head);
+    head.extend(seen.flags.iter().map(|flag| flag.as_str().to_owned()));
+    output.line(head.join("   "));
     output.line(format!("  {}", selection::span_text(loaded, partition)));
     output.lines(waiting_text(loaded, seen.status));
     for run in detail.runs.iter().rev() {
-        let mut line = format!(
-            " #{} {}  {}  {}  by {}",
-            run.attempt_no,
-            outcome(run),
-            run.started_at.strftime("%Y-%m-%d %H:%M:%SZ"),
-            run.trigger,
-            who(&run.actor)
-        );
-        if let (Some(inserted), Some(deleted)) = (run.rows_inserted, run.rows_deleted) {
-            line += &format!("  +{inserted} -{deleted}");
-        }
-        if let Some(hash) = &run.code_hash {
-            line += &format!("  code {}", hash.iter().take(3).map(|byte| format!("{byte:02x}")).collect::<String>());
-        }
-        if let Some(class) = &run.failure_class {
-            line += &format!("  {class}");
-        }
-        if let Some(code) = &run.error_code {
-            line += &format!(" {code}");
-        }
-        if let Some(reason) = &run.reason {
-            line += &format!("  \"{reason}\"");
-        }
-        output.line(line);
-        if let Some(message) = &run.error_message {
-            output.line(format!("    {message}"));
-        }
+        output.lines(run_lines(run));
     }
-    for check in &detail.last_checks {
-        let mark = if check.passed {
-            "ok  "
-        } else if check.severity == "warn" {
-            "warn"
-        } else {
-            "FAIL"
-        };
-        output.line(format!("  {mark} {}  {}", check.check_name, check.observed.as_deref().unwrap_or("-")));
-    }
+    output.lines(detail.last_checks.iter().map(check_line));
     output.object(&json!({
         "schema": "thrice.show/1",
         "interval": selection::interval_json(loaded, partition),
@@ -112,4 +77,32 @@ pub(crate) async fn run(global: &Global, args: &Show, output: Output) -> Outcome
         })).collect::<Vec<_>>(),
     }));
     Ok(Exit::Ok)
+}
+
+/// One run, and why it failed.
+fn run_lines(run: &RunRow) -> Vec<String> {
+    let mut parts = vec![
+        format!(" #{} {}", run.attempt_no, outcome(run)),
+        run.started_at.strftime("%Y-%m-%d %H:%M:%SZ").to_string(),
+        run.trigger.clone(),
+        format!("by {}", who(&run.actor)),
+    ];
+    if let (Some(inserted), Some(deleted)) = (run.rows_inserted, run.rows_deleted) {
+        parts.push(format!("+{inserted} -{deleted}"));
+    }
+    parts.extend(code_hash(run).map(|hash| format!("code {}", hash.chars().take(8).collect::<String>())));
+    parts.extend(run.failure_class.clone());
+    parts.extend(run.error_code.clone());
+    parts.extend(run.reason.as_ref().map(|reason| format!("\"{reason}\"")));
+    let message = run.error_message.as_ref().map(|message| format!("    {message}"));
+    std::iter::once(parts.join("  ")).chain(message).collect()
+}
+
+fn check_line(check: &CheckResultRow) -> String {
+    let mark = match (check.passed, check.severity.as_str()) {
+        (true, _) => "ok  ",
+        (false, "warn") => "warn",
+        (false, _) => "FAIL",
+    };
+    format!("  {mark} {}  {}", check.check_name, check.observed.as_deref().unwrap_or("-"))
 }

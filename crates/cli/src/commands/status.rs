@@ -1,5 +1,7 @@
 //! `thrice status`: the calendar of a pipeline, and the gate `--require published`.
 
+mod calendar;
+
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
@@ -10,13 +12,14 @@ use thrice_core::interval_set;
 use thrice_core::partition_status::{PartitionFacts, PartitionFlag, PartitionStatus, Waiting};
 use thrice_core::run_state::RunState;
 use thrice_core::schedule::Partition;
-use thrice_core::time::{Timestamp, civil};
+use thrice_core::time::Timestamp;
 use thrice_ledger::{Ledger, PartitionRow};
 
+use self::calendar::calendar;
 use crate::args::{Global, Require, Status};
 use crate::exit_code::Exit;
 use crate::fault::{Fault, Outcome};
-use crate::output::{Output, paint};
+use crate::output::Output;
 use crate::project::{Loaded, Project};
 use crate::{clock, database, selection};
 
@@ -116,7 +119,7 @@ fn last_weeks(loaded: &Loaded, as_of: Timestamp) -> Vec<Partition> {
     let schedule = &loaded.job.schedule;
     let back = match schedule.grain() {
         Grain::Hour => 48,
-        _ => 42,
+        Grain::Day | _ => 42,
     };
     let last = schedule.latest_complete(as_of);
     let mut partitions: Vec<Partition> =
@@ -170,18 +173,16 @@ pub(crate) fn waiting_text(loaded: &Loaded, status: PartitionStatus) -> Option<S
 
 /// The same for `--json`.
 pub(crate) fn waiting_json(loaded: &Loaded, status: PartitionStatus) -> Value {
-    waiting(status).map_or(
-        Value::Null,
-        |(what, until)| json!({ "for": what, "until": loaded.job.schedule.zone().rfc3339(until) }),
-    )
+    waiting(status)
+        .map_or(Value::Null, |(what, until)| json!({ "for": what, "until": loaded.job.schedule.zone().rfc3339(until) }))
 }
 
 const fn waiting(status: PartitionStatus) -> Option<(&'static str, Timestamp)> {
-    match status {
-        PartitionStatus::Waiting(Waiting::End(at)) => Some(("end", at)),
-        PartitionStatus::Waiting(Waiting::Delay(at)) => Some(("delay", at)),
-        PartitionStatus::Waiting(Waiting::Retry(at)) => Some(("retry", at)),
-        _ => None,
+    let PartitionStatus::Waiting(reason) = status else { return None };
+    match reason {
+        Waiting::End(at) => Some(("end", at)),
+        Waiting::Delay(at) => Some(("delay", at)),
+        Waiting::Retry(at) => Some(("retry", at)),
     }
 }
 
@@ -212,97 +213,6 @@ fn fresh_to(loaded: &Loaded, known: &BTreeMap<Timestamp, Seen>) -> (Option<Strin
     }
     let newest = known.values().rev().find(|seen| seen.status.is_published()).map(|seen| seen.key.clone());
     (fresh, newest)
-}
-
-fn calendar(
-    loaded: &Loaded,
-    seen: &[(Partition, Seen)],
-    known: &BTreeMap<Timestamp, Seen>,
-    output: Output,
-) -> Vec<String> {
-    let count = |wanted: &str| seen.iter().filter(|(_, seen)| seen.status.as_str() == wanted).count();
-    let (fresh, newest) = fresh_to(loaded, known);
-    let mut head = format!("{}   {}", loaded.job.name, loaded.job.schedule.zone());
-    match (&fresh, &newest) {
-        (Some(fresh), Some(newest)) if fresh == newest => head += &format!("   fresh to {fresh}"),
-        (Some(fresh), Some(newest)) => head += &format!("   fresh to {fresh} (gap)   newest {newest}"),
-        (None, Some(newest)) => head += &format!("   not fresh: its first partition is a gap   newest {newest}"),
-        (_, None) => head += "   nothing published",
-    }
-    head += &format!("   {} failed   {} missing", count("failed"), count("missing"));
-    if loaded.paused {
-        head += "   paused";
-    }
-    let mut lines = vec![head];
-    let cell = |status: PartitionStatus| paint(output.color, colour(status), &status.letter().to_string());
-    lines.extend(match loaded.job.schedule.grain() {
-        Grain::Hour => hours(seen, &cell),
-        _ => weeks(seen, &cell),
-    });
-    lines.push(
-        "C closed  F final  p provisional  R running  . missing  - waiting  ! failed  x failed: check".to_owned(),
-    );
-    let flagged: Vec<String> = seen
-        .iter()
-        .filter(|(_, seen)| !seen.flags.is_empty())
-        .take(10)
-        .map(|(partition, seen)| {
-            let flags: Vec<&str> = seen.flags.iter().map(|flag| flag.as_str()).collect();
-            format!("  {}  {}", partition.key, flags.join(", "))
-        })
-        .collect();
-    lines.extend(flagged);
-    lines
-}
-
-/// A line a week, Monday first.
-fn weeks(seen: &[(Partition, Seen)], cell: &dyn Fn(PartitionStatus) -> String) -> Vec<String> {
-    let mut by_week: BTreeMap<(i16, i8), [Option<PartitionStatus>; 7]> = BTreeMap::new();
-    for (partition, seen) in seen {
-        let week = partition.target_date.iso_week_date();
-        let day = usize::try_from(week.weekday().to_monday_zero_offset()).unwrap_or_default();
-        if let Some(slot) = by_week.entry((week.year(), week.week())).or_default().get_mut(day) {
-            *slot = Some(seen.status);
-        }
-    }
-    let mut lines = vec!["            Mo Tu We Th Fr Sa Su".to_owned()];
-    for ((year, week), days) in by_week {
-        let monday = civil::ISOWeekDate::new(year, week, civil::Weekday::Monday)
-            .map(|week| week.date().strftime("%m-%d").to_string());
-        let cells: Vec<String> = days.iter().map(|day| day.map_or_else(|| " ".to_owned(), cell)).collect();
-        lines.push(format!("  W{week:02} {}   {}", monday.unwrap_or_default(), cells.join("  ")).trim_end().to_owned());
-    }
-    lines
-}
-
-/// A line a date; an hour that comes twice has two letters.
-fn hours(seen: &[(Partition, Seen)], cell: &dyn Fn(PartitionStatus) -> String) -> Vec<String> {
-    let mut by_date: BTreeMap<civil::Date, Vec<(u8, String)>> = BTreeMap::new();
-    for (partition, seen) in seen {
-        let hour = partition.key.as_str().get(11..13).and_then(|hour| hour.parse().ok()).unwrap_or_default();
-        by_date.entry(partition.target_date).or_default().push((hour, cell(seen.status)));
-    }
-    let mut lines = vec!["              00    03    06    09    12    15    18    21".to_owned()];
-    for (date, cells) in by_date {
-        let mut line = format!("  {date}  ");
-        for hour in 0..24 {
-            let here: String = cells.iter().filter(|(of, _)| *of == hour).map(|(_, cell)| cell.as_str()).collect();
-            line += &format!("{here:<2}");
-        }
-        lines.push(line.trim_end().to_owned());
-    }
-    lines
-}
-
-const fn colour(status: PartitionStatus) -> &'static str {
-    match status {
-        PartitionStatus::Final | PartitionStatus::Closed => "32",
-        PartitionStatus::Provisional => "36",
-        PartitionStatus::Running => "34",
-        PartitionStatus::Failed(_) => "31;1",
-        PartitionStatus::Missing => "33",
-        PartitionStatus::Waiting(_) | PartitionStatus::Outside => "2",
-    }
 }
 
 fn object(loaded: &Loaded, seen: &[(Partition, Seen)], known: &BTreeMap<Timestamp, Seen>) -> Value {

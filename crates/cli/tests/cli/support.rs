@@ -90,7 +90,7 @@ impl Said {
         let mut text = format!("$ thrice {words}\n");
         for (mark, stream) in [("  ", &self.stdout), ("! ", &self.stderr)] {
             for line in stream.lines() {
-                text += &format!("{mark}{line}").trim_end().to_owned();
+                text += format!("{mark}{line}").trim_end();
                 text.push('\n');
             }
         }

@@ -1,15 +1,10 @@
 //! What the commands say and how they end, on a server.
 
-#![expect(clippy::unwrap_used, reason = "a test")]
-
-mod scratch;
-mod support;
-
 use std::time::{Duration, Instant};
 
-use scratch::Scratch;
+use crate::scratch::Scratch;
+use crate::support::Place;
 use serde_json::Value;
-use support::Place;
 
 const DAY: &str = "run daily_order_summary 2026-03-24";
 const AS_OF: &str = "--as-of 2026-03-26T12:00:00+09:00";
@@ -29,9 +24,12 @@ fn shop() -> (Place, Scratch) {
 fn snapshot(name: &str, text: &str) {
     let mut settings = insta::Settings::clone_current();
     settings.add_filter(r"\b\d+\.\d+s\b", "[took]");
-    settings.add_filter(r"\b20(?:2[7-9]|[3-9]\d)-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?Z|\b2026-1[12]-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?Z", "[time]");
+    settings.add_filter(
+        r"\b20(?:2[7-9]|[3-9]\d)-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?Z|\b2026-1[12]-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?Z",
+        "[time]",
+    );
     settings.add_filter(r"(manual|schedule|adopt)  by \S+", "$1  by [user]");
-    settings.add_filter(r"code [0-9a-f]{6}", "code [hash]");
+    settings.add_filter(r"code [0-9a-f]{8}", "code [hash]");
     // the columns of a table are as wide as the user's name
     settings.add_filter(r"(manual|schedule|adopt) +\S+ +\[time\]", "$1 [user] [time]");
     settings.add_filter(r"by +when +note", "by when note");
@@ -69,7 +67,10 @@ fn three_runs_and_what_the_looking_commands_say_of_them() {
     assert!(sums.iter().all(|sum| *sum == sums[0] && sum.is_string()), "{sums:?}");
 
     let shown = place.run("show daily_order_summary 2026-03-24 --json").json();
-    assert_eq!((&shown["schema"], &shown["status"], &shown["rows"]), (&"thrice.show/1".into(), &"final".into(), &100.into()));
+    assert_eq!(
+        (&shown["schema"], &shown["status"], &shown["rows"]),
+        (&"thrice.show/1".into(), &"final".into(), &100.into())
+    );
     assert_eq!(shown["runs"].as_array().unwrap().len(), 3);
     let status = place.run("status --month 2026-03 --json --as-of 2026-03-26T12:00:00+09:00").json();
     assert_eq!(status["pipelines"][0]["counts"]["missing"], 14);
@@ -128,7 +129,9 @@ fn no_ledger_yet() {
 fn a_failed_check_publishes_nothing() {
     let (place, scratch) = shop();
     scratch.execute("update ods.orders set amount = -1000 where order_time >= '2026-03-24 00:00+09' and store_id = 1 + (40 * 7919) % 500");
-    scratch.execute("update ods.orders set amount = -99 where order_time between '2026-03-24 00:00+09' and '2026-03-24 06:00+09'");
+    scratch.execute(
+        "update ods.orders set amount = -99 where order_time between '2026-03-24 00:00+09' and '2026-03-24 06:00+09'",
+    );
     snapshot("failed_check", &place.transcript(&[DAY, "show daily_order_summary 2026-03-24"]));
     assert_eq!(scratch.number("select count(*) from mart.daily_order_summary"), 0);
     // failed for good: `run` leaves it alone and tells so
@@ -141,7 +144,9 @@ fn a_failed_check_publishes_nothing() {
 #[test]
 fn rows_that_no_receipt_accounts_for() {
     let (place, scratch) = shop();
-    scratch.execute("insert into mart.daily_order_summary values ('2026-03-24', 1, 1, 1, now()), ('2026-03-23', 1, 1, 1, now())");
+    scratch.execute(
+        "insert into mart.daily_order_summary values ('2026-03-24', 1, 1, 1, now()), ('2026-03-23', 1, 1, 1, now())",
+    );
     let calls = [
         DAY,
         "run daily_order_summary 2026-03-24 --overwrite-existing --reason 'the old job is gone'",
@@ -192,13 +197,15 @@ fn until(what: &str, holds: impl Fn() -> bool) {
     }
 }
 
-const SLEEPING: &str = "select count(*) from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()";
+const SLEEPING: &str =
+    "select count(*) from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()";
 
 #[test]
 fn a_signal_cancels_on_the_server_and_the_run_is_told_as_cancelled() {
     for (signal, exit) in [("INT", 130), ("TERM", 143)] {
         let (place, scratch) = slow();
-        let child = place.command(DAY).stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn();
+        let child =
+            place.command(DAY).stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn();
         let child = child.unwrap();
         until("the query runs", || scratch.number(SLEEPING) == 1);
         let status = std::process::Command::new("kill").args(["-s", signal, &child.id().to_string()]).status().unwrap();
@@ -215,12 +222,16 @@ fn a_signal_cancels_on_the_server_and_the_run_is_told_as_cancelled() {
 #[test]
 fn a_partition_that_another_process_has() {
     let (place, scratch) = slow();
-    let mut child = place.command(DAY).stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
+    let mut child =
+        place.command(DAY).stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
     until("the query runs", || scratch.number(SLEEPING) == 1);
     let said = place.run(&format!("{DAY} --json"));
     assert_eq!(said.code, Some(7), "{}", said.stderr);
     let object = said.json();
-    assert_eq!((&object["items"][0]["outcome"], &object["items"][0]["error"]["code"]), (&"held".into(), &"TH0533".into()));
+    assert_eq!(
+        (&object["items"][0]["outcome"], &object["items"][0]["error"]["code"]),
+        (&"held".into(), &"TH0533".into())
+    );
     let status = place.run("status --month 2026-03 --json --as-of 2026-03-25T12:00:00+09:00").json();
     assert_eq!(status["pipelines"][0]["counts"]["running"], 1);
 
@@ -240,8 +251,12 @@ fn a_partition_that_another_process_has() {
 fn log_lines_as_json_carry_the_documented_fields() {
     let (place, _scratch) = shop();
     let said = place.run(&format!("{DAY} --log-format json"));
-    let events: Vec<Value> =
-        said.stderr.lines().filter(|line| line.starts_with('{')).map(|line| serde_json::from_str(line).unwrap()).collect();
+    let events: Vec<Value> = said
+        .stderr
+        .lines()
+        .filter(|line| line.starts_with('{'))
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
     let named = |name: &str| events.iter().find(|event| event["event"] == name && event["message"].is_null());
     for state in ["started", "staged", "validated", "published"] {
         let event = named(state).unwrap_or_else(|| panic!("no {state} in {}", said.stderr));

@@ -15,8 +15,9 @@ pub(crate) struct Scratch {
 
 impl Scratch {
     pub(crate) fn new() -> Self {
-        let server = std::env::var("THRICE_TEST_DATABASE_URL")
-            .unwrap_or_else(|_| panic!("THRICE_TEST_DATABASE_URL is not set: run `cargo xtask test`, it brings a server"));
+        let server = std::env::var("THRICE_TEST_DATABASE_URL").unwrap_or_else(|_| {
+            panic!("THRICE_TEST_DATABASE_URL is not set: run `cargo xtask test`, it brings a server")
+        });
         let name = format!("thrice_cli_{}_{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
         let (base, parameters) = server.split_once('?').map_or((server.as_str(), ""), |(base, rest)| (base, rest));
         let (address, _) = base.rsplit_once('/').expect("the URL names a database");
@@ -43,7 +44,7 @@ impl Scratch {
         rows.into_iter()
             .find_map(|message| match message {
                 SimpleQueryMessage::Row(row) => row.get(0).map(|text| text.parse().unwrap()),
-                _ => None,
+                SimpleQueryMessage::CommandComplete(_) | SimpleQueryMessage::RowDescription(_) | _ => None,
             })
             .expect("one row")
     }

@@ -1,0 +1,135 @@
+//! One call of `run`: takes one partition after the other, and remembers how each ended.
+
+use std::time::Instant;
+
+use serde_json::{Value, json};
+use thrice_core::schedule::Partition;
+use thrice_runner::{Prepared, RunRequest, Runner};
+
+use super::wording::{Lines, counts, item, placed, seconds, sentence};
+use crate::args::Run;
+use crate::exit_code::Exit;
+use crate::fault::{Failed, Fault};
+use crate::output::Output;
+use crate::project::Loaded;
+use crate::selection;
+use crate::signals::Stop;
+
+/// One call: what it has done so far.
+pub(super) struct Call {
+    output: Output,
+    /// Show each step, not only one line a partition.
+    show: bool,
+    begun: Instant,
+    items: Vec<Value>,
+    /// How each partition ended, in a word.
+    outcomes: Vec<&'static str>,
+    exits: Vec<Exit>,
+    /// Partitions that failed for good earlier: they are not run, and the exit tells.
+    left: Vec<Exit>,
+}
+
+impl Call {
+    pub(super) fn new(output: Output, show: bool, left: Vec<Exit>) -> Self {
+        Self { output, show, begun: Instant::now(), items: Vec::new(), outcomes: Vec::new(), exits: Vec::new(), left }
+    }
+
+    pub(super) async fn pipeline(
+        &mut self,
+        runner: &mut Runner,
+        loaded: &Loaded,
+        partitions: &[Partition],
+        request: &RunRequest,
+        stop: &Stop,
+    ) {
+        let Some(sample) = partitions.first() else { return };
+        let prepared = match runner.prepare(loaded.job.clone(), sample, &stop.token).await {
+            Ok(prepared) => prepared,
+            Err(error) => {
+                let failed = crate::commands::lint::placed(loaded, error);
+                self.refused(loaded, &failed);
+                return;
+            }
+        };
+        for warning in &prepared.warnings {
+            if !self.output.quiet {
+                self.output.report(&Fault::of_finding(warning).text(self.output.color_err));
+            }
+        }
+        if let Err(problem) = runner.sweep(&prepared, &stop.token).await {
+            self.output.note(format!("warning: staging tables were not looked through: {}", problem.what));
+        }
+        if let (false, [first, .., last]) = (self.show, partitions) {
+            let (early, late) =
+                if first.interval.start() < last.interval.start() { (first, last) } else { (last, first) };
+            let span = selection::span_of(loaded, early.interval.start(), late.interval.end());
+            self.output.note(format!("{}  {} intervals in {span}", loaded.job.name, partitions.len()));
+        }
+        for partition in partitions {
+            if stop.token.is_cancelled() {
+                break;
+            }
+            self.partition(runner, loaded, &prepared, partition, request).await;
+        }
+    }
+
+    async fn partition(
+        &mut self,
+        runner: &mut Runner,
+        loaded: &Loaded,
+        prepared: &Prepared,
+        partition: &Partition,
+        request: &RunRequest,
+    ) {
+        let (output, name) = (self.output, &loaded.job.name);
+        if self.show {
+            output.note(format!("{name}  {}  {}", partition.key, selection::span_text(loaded, partition)));
+        }
+        let begun = Instant::now();
+        let mut lines = Lines { output, show: self.show };
+        let report = Box::pin(runner.run_partition(prepared, partition, request, &mut lines)).await;
+        self.exits.push(Exit::of_outcome(&report.outcome));
+        output.line(sentence(name, &report, begun.elapsed(), output.color));
+        if let Some(problem) = report.outcome.problem() {
+            let mut fault = placed(loaded, problem);
+            fault.what = format!("{name} {}: {}", partition.key, fault.what);
+            output.report(&fault.text(output.color_err));
+        }
+        self.outcomes.push(report.outcome.as_str());
+        self.items.push(item(loaded, &report));
+    }
+
+    /// A pipeline that cannot be run at all does not stop the others.
+    fn refused(&mut self, loaded: &Loaded, failed: &Failed) {
+        self.output.note(format!("{}: nothing was run", loaded.job.name));
+        for fault in &failed.0 {
+            self.output.report(&fault.text(self.output.color_err));
+        }
+        self.exits.push(failed.exit());
+        self.items.push(json!({
+            "pipeline": loaded.job.name,
+            "interval": null,
+            "outcome": "refused",
+            "errors": failed.0.iter().map(Fault::json).collect::<Vec<_>>(),
+        }));
+    }
+
+    pub(super) fn end(self, args: &Run, stop: &Stop) -> Exit {
+        let nothing = self.exits.is_empty();
+        let exit = match stop.exit() {
+            Some(stopped) => stopped,
+            None if nothing && self.left.is_empty() && args.detailed_exitcode => Exit::Nothing,
+            None => Exit::worst(self.exits.iter().chain(&self.left).copied()),
+        };
+        if nothing && stop.exit().is_none() {
+            self.output.note("nothing is due");
+        } else if self.outcomes.len() > 1 {
+            self.output.note(format!("{} in {}", counts(&self.outcomes), seconds(self.begun.elapsed())));
+        }
+        let causes: std::collections::BTreeSet<u8> = self.exits.iter().map(|exit| exit.number()).collect();
+        self.output.object(&json!({
+            "schema": "thrice.run/1", "items": self.items, "exit": exit.number(), "causes": causes,
+        }));
+        exit
+    }
+}

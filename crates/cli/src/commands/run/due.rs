@@ -1,0 +1,91 @@
+//! Which partitions a call may take: what is due, what is left to people, what would be a backfill.
+
+use thrice_core::code::ErrorCode;
+use thrice_core::failure_class::FailureClass;
+use thrice_core::partition_status::PartitionStatus;
+use thrice_core::schedule::Partition;
+use thrice_core::time::Timestamp;
+use thrice_ledger::Ledger;
+
+use crate::exit_code::Exit;
+use crate::fault::{Fault, Outcome};
+use crate::output::Output;
+use crate::project::Loaded;
+
+/// More published partitions than this in one call are a backfill.
+const MOST_PUBLISHED: usize = 7;
+
+/// What `run` takes by itself, and what it leaves to a person.
+pub(super) struct Due {
+    /// Due and without an end, newest first, within the catch-up.
+    pub(super) partitions: Vec<Partition>,
+    /// Failed for good: class and key, newest first.
+    pub(super) left: Vec<(Exit, String)>,
+}
+
+pub(super) async fn due(ledger: &Ledger, loaded: &Loaded, as_of: Timestamp) -> Outcome<Due> {
+    let statuses = crate::commands::status::statuses(ledger, loaded, as_of).await?;
+    let partitions = loaded.due.to_run(&loaded.job.schedule, as_of, |start| {
+        statuses.get(&start).is_some_and(|seen| {
+            // an open outcome, or the claim of a worker that may be dead: running it asks the ledger first;
+            // other code than the one that failed gets its own chance
+            seen.status.is_settled() && seen.status != PartitionStatus::Running && !seen.failed_with_other_code
+        })
+    });
+    let left = statuses
+        .values()
+        .rev()
+        .filter(|seen| !seen.failed_with_other_code)
+        .filter_map(|seen| {
+            let PartitionStatus::Failed(class) = seen.status else { return None };
+            Some((of_class(class), seen.key.clone()))
+        })
+        .collect();
+    Ok(Due { partitions, left })
+}
+
+const fn of_class(class: Option<FailureClass>) -> Exit {
+    match class {
+        Some(FailureClass::Check) => Exit::Checks,
+        Some(FailureClass::Guard) => Exit::Refused,
+        Some(FailureClass::Transient | FailureClass::Abandoned | FailureClass::Fenced) => Exit::Unavailable,
+        Some(FailureClass::Permanent | FailureClass::Timeout | FailureClass::Cancelled) | None => Exit::Sql,
+    }
+}
+
+pub(super) fn tell_left(loaded: &Loaded, left: &[(Exit, String)], output: Output) {
+    let keys: Vec<&str> = left.iter().take(5).map(|(_, key)| key.as_str()).collect();
+    if !keys.is_empty() {
+        let more = if left.len() > keys.len() { ", .." } else { "" };
+        let name = &loaded.job.name;
+        output.note(format!("{name}: {} failed for good and is left to you: {}{more}", left.len(), keys.join(", ")));
+        output.note(format!("look: thrice show {name} {0}   again: thrice run {name} {0}", keys[0]));
+    }
+}
+
+pub(super) async fn refuse_backfill(ledger: &Ledger, loaded: &Loaded, partitions: &[Partition]) -> Outcome<()> {
+    if partitions.len() <= MOST_PUBLISHED {
+        return Ok(());
+    }
+    let (Some(first), Some(last)) = (partitions.first(), partitions.last()) else { return Ok(()) };
+    let Some(row) = ledger.pipeline(&loaded.job.name).await? else { return Ok(()) };
+    let known =
+        ledger.partitions(row.pipeline_id, row.interval_epoch, first.interval.start(), last.interval.end()).await?;
+    let published = known
+        .iter()
+        .filter(|row| {
+            row.data_attempt_id.is_some() && partitions.iter().any(|p| p.interval.start() == row.interval_start)
+        })
+        .count();
+    if published <= MOST_PUBLISHED {
+        return Ok(());
+    }
+    let what = format!(
+        "{published} of the {} partitions are published; a call recomputes at most {MOST_PUBLISHED}",
+        partitions.len()
+    );
+    Err(Fault::new(ErrorCode::ThatIsABackfill, what)
+        .why("recomputing published partitions in bulk wants a plan, a canary and a way back")
+        .fix("name at most 7 partitions in one call; backfills are not built in this version")
+        .into())
+}

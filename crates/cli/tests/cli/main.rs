@@ -1,0 +1,9 @@
+//! The real binary, as people and scripts meet it.
+
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
+mod database;
+mod readme;
+mod scratch;
+mod support;
+mod words;
