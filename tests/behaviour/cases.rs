@@ -277,7 +277,7 @@ async fn case_013_name_of_63_bytes() -> Result<()> {
         .to_owned();
     let mut pipelines = Vec::new();
     for (index, name) in names.iter().enumerate() {
-        setup.push_str(&format!("create table wide.{name} (at date, v bigint);"));
+        setup = format!("{setup} create table wide.{name} (at date, v bigint);");
         pipelines.push(daily(
             &format!("p{index}"),
             "2024-06-01",
@@ -294,7 +294,7 @@ async fn case_013_name_of_63_bytes() -> Result<()> {
         let runs: Vec<_> =
             (0..3).map(|n| bench.thrice(&format!("run p{n} 2024-06-01")).start()).collect::<Result<_>>()?;
         for run in runs {
-            run.wait_at_most(Duration::from_secs(120))?.expect_code(0);
+            run.wait_at_most(Duration::from_mins(2))?.expect_code(0);
         }
         for (index, name) in names.iter().enumerate() {
             let rows = bench.db.rows(&format!("select * from wide.{name}")).await?;
@@ -549,9 +549,9 @@ async fn case_025_retry_after_lock() -> Result<()> {
     holder.batch_execute("begin; lock table l.t in share mode").await?;
     let run = bench.thrice("run t 2024-05-01 --json").start()?;
     let failed = "select count(*) from thrice.pipeline_run_ledger where status = 'failed' and sqlstate = '55P03'";
-    bench.wait_for(failed, "1", Duration::from_secs(60)).await?;
+    bench.wait_for(failed, "1", Duration::from_mins(1)).await?;
     holder.batch_execute("rollback").await?;
-    let out = run.wait_at_most(Duration::from_secs(60))?.expect_code(0).json()?;
+    let out = run.wait_at_most(Duration::from_mins(1))?.expect_code(0).json()?;
     assert_eq!(out["items"][0]["failed_attempts"][0]["sqlstate"], "55P03", "{out}");
     assert_eq!(bench.runs().await?, ["2024-05-01|1|failed|transient|55P03", "2024-05-01|2|published||"]);
     assert_eq!(bench.db.rows("select * from l.t").await?, ["2024-05-01|42"]);

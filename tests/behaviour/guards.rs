@@ -147,9 +147,9 @@ async fn a_partition_closed_during_the_run() -> Result<()> {
     bench.db.execute("update g.src set v = 0").await?;
     let run = bench.thrice("run t 2025-06-03").failpoints("after_validate=return(sleep:3000)").start()?;
     let validated = "select count(*) from thrice.pipeline_run_ledger where status = 'validated'";
-    bench.wait_for(validated, "1", std::time::Duration::from_secs(60)).await?;
+    bench.wait_for(validated, "1", std::time::Duration::from_mins(1)).await?;
     bench.db.execute("update thrice.partitions set closed_at = now()").await?;
-    run.wait_at_most(std::time::Duration::from_secs(60))?.expect_code(5).expect_error("TH0530");
+    run.wait_at_most(std::time::Duration::from_mins(1))?.expect_code(5).expect_error("TH0530");
     assert_eq!(bench.db.rows("select v from g.t").await?, ["30"]);
     assert_eq!(bench.runs().await?[1], "2025-06-03|2|failed|guard|TH003");
     Ok(())

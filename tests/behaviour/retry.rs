@@ -7,7 +7,7 @@ use thrice_tests::Bench;
 
 use crate::daily;
 
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_mins(1);
 
 /// A query that sleeps for the seconds in `y.nap`, per row of the day.
 const SLOW: &str = "select at, v, (select pg_sleep(s) from y.nap)::text as note from y.src

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, ensure};
 use thrice_tests::{Bench, PipelineText};
 use tokio_postgres::Client;
 
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = Duration::from_mins(2);
 
 fn number(name: &str, default: u32) -> Result<u32> {
     std::env::var(name).map_or(Ok(default), |text| text.parse().context(name.to_owned()))

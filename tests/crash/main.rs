@@ -83,12 +83,12 @@ async fn kill_and_recover(point: &str, round: u32) -> Result<()> {
         .execute("update k.src set v = v + 1000 where at >= '2025-09-01 18:15Z' and at < '2025-09-02 18:15Z'")
         .await?;
     let plan = format!("{point}=return(kill)");
-    let again = round % 2 == 0;
+    let again = round.is_multiple_of(2);
     let words = if again { "run t 2025-09-02" } else { "run --as-of 2025-09-04T18:15:00Z" };
-    bench.thrice(words).failpoints(&plan).start()?.wait_at_most(Duration::from_secs(60))?.expect_killed();
+    bench.thrice(words).failpoints(&plan).start()?.wait_at_most(Duration::from_mins(1))?.expect_killed();
     // at once, whatever the server is still doing with the session
     settled(&bench, &format!("{what}, right after the kill")).await?;
-    if round % 3 == 0 {
+    if round.is_multiple_of(3) {
         sessions_gone(&bench).await?;
         settled(&bench, &format!("{what}, after the sessions went")).await?;
     }
@@ -245,13 +245,13 @@ async fn staging_emptied_before_the_publish() -> Result<()> {
     let run =
         bench.thrice("run --as-of 2025-09-04T18:15:00Z").failpoints("after_validate=1*return(sleep:3000)").start()?;
     let validated = "select count(*) from thrice.pipeline_run_ledger where status = 'validated'";
-    bench.wait_for(validated, "1", Duration::from_secs(60)).await?;
+    bench.wait_for(validated, "1", Duration::from_mins(1)).await?;
     let name = bench
         .db
         .value("select relname from pg_class where relnamespace = 'thrice_staging'::regnamespace and relkind = 'r'")
         .await?;
     bench.db.execute(&format!("truncate thrice_staging.\"{name}\"")).await?;
-    run.wait_at_most(Duration::from_secs(60))?.expect_code(0);
+    run.wait_at_most(Duration::from_mins(1))?.expect_code(0);
     assert_eq!(wrong_rows(&bench, 4).await?, "0");
     let runs = bench.runs().await?;
     assert!(runs[3].starts_with("2025-09-04|1|failed|transient"), "{runs:?}");

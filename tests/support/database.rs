@@ -99,9 +99,8 @@ impl Drop for Scratch {
             })
         })
         .join();
-        if !matches!(dropped, Ok(Ok(()))) && !std::thread::panicking() {
-            panic!("scratch database {} was not dropped: {dropped:?}", self.name);
-        }
+        let told = matches!(dropped, Ok(Ok(()))) || std::thread::panicking();
+        assert!(told, "scratch database {} was not dropped: {dropped:?}", self.name);
     }
 }
 

@@ -4,6 +4,12 @@
 //! Two environment variables are set by `cargo xtask test`: `THRICE_TEST_DATABASE_URL`, a superuser's URL of a
 //! throwaway server, and `THRICE_TEST_BIN`, the binary built with the feature `failpoints`.
 
+#![expect(
+    clippy::expect_used,
+    clippy::return_self_not_must_use,
+    reason = "support of tests: a panic is how a test fails"
+)]
+
 pub mod bench;
 pub mod database;
 pub mod process;
