@@ -34,7 +34,7 @@ Options:
     propagate_version = false,
     arg_required_else_help = true,
     help_template = FIRST_SCREEN,
-    after_help = "Examples:\n  thrice demo\n  thrice run daily_order_summary yesterday\n  thrice status daily_order_summary --month 2026-03\n\nExit codes: 0 ok · 1 bug · 2 usage or config · 3 nothing to do (with --detailed-exitcode) · 4 checks failed · 5 refused by policy · 7 unavailable, may be retried · 8 SQL failed · 9 outcome unknown, run again · 130/143 stopped"
+    after_help = "Examples:\n  thrice demo\n  thrice run daily_order_summary yesterday\n  thrice status daily_order_summary --month 2026-03\n\nExit codes: 0 ok, 1 bug, 2 usage or config, 3 nothing to do (with --detailed-exitcode), 4 checks failed, 5 refused by policy, 7 unavailable, may be retried, 8 SQL failed, 9 outcome unknown, run again, 130/143 stopped"
 )]
 pub(crate) struct Cli {
     /// Options of every command.
@@ -107,53 +107,53 @@ pub(crate) enum LogFormat {
 pub(crate) enum Command {
     /// Write a project that runs
     #[command(
-        after_help = "Examples:\n  thrice init shop\n  thrice init shop && cd shop && thrice run --as-of 2026-03-26T03:00:00+09:00\n  thrice init --json\n\nExit codes: 0 written · 2 a file is in the way"
+        after_help = "Examples:\n  thrice init shop\n  thrice init shop && cd shop && thrice run --as-of 2026-03-26T03:00:00+09:00\n  thrice init --json\n\nExit codes: 0 written, 2 a file is in the way"
     )]
     Init(Init),
     /// Show it all in a private PostgreSQL: three runs, a lost COMMIT, a kill, one result
     #[command(
-        after_help = "Examples:\n  thrice demo\n  thrice demo --keep\n  thrice demo --json\n\nExit codes: 0 proved · 7 no PostgreSQL can be started"
+        after_help = "Examples:\n  thrice demo\n  thrice demo --keep\n  thrice demo --json\n\nExit codes: 0 proved, 7 no PostgreSQL can be started"
     )]
     Demo(Demo),
     /// Check pipelines without running them
     #[command(
-        after_help = "Examples:\n  thrice lint\n  thrice lint daily_order_summary --db\n  thrice lint --deny warnings --json\n\nExit codes: 0 fine, maybe with warnings · 2 errors, or warnings that are denied · 7 no database"
+        after_help = "Examples:\n  thrice lint\n  thrice lint daily_order_summary --db\n  thrice lint --deny warnings --json\n\nExit codes: 0 fine, maybe with warnings, 2 errors, or warnings that are denied, 7 no database"
     )]
     Lint(Lint),
     /// Run what is due, or the named partitions
     #[command(
-        after_help = "Examples:\n  thrice run                                        all that is due, of all pipelines\n  thrice run daily_order_summary 2026-03-24         one partition, again if need be\n  thrice run daily_order_summary --from 2026-03-01 --to 2026-03-07\n\nIntervals: 2026-03-24 · 2026-03-24T05 · 2026-03 · 2026-W13 · yesterday · -3 · a,b,c · - (standard input)\n\nExit codes: 0 all published · 3 nothing to do (with --detailed-exitcode) · 4 checks failed · 5 refused by policy · 7 unavailable or held by another worker · 8 SQL failed · 9 a COMMIT is unresolved: run again · 130/143 stopped"
+        after_help = "Examples:\n  thrice run                                        all that is due, of all pipelines\n  thrice run daily_order_summary 2026-03-24         one partition, again if need be\n  thrice run daily_order_summary --from 2026-03-01 --to 2026-03-07\n\nIntervals: 2026-03-24, 2026-03-24T05, 2026-03, 2026-W13, yesterday, -3, a,b,c, - (standard input)\n\nExit codes: 0 all published, 3 nothing to do (with --detailed-exitcode), 4 checks failed, 5 refused by policy, 7 unavailable or held by another worker, 8 SQL failed, 9 a COMMIT is unresolved: run again, 130/143 stopped"
     )]
     Run(Run),
     /// Calendar of partitions
     #[command(
-        after_help = "Examples:\n  thrice status\n  thrice status daily_order_summary --month 2026-03\n  thrice status daily_order_summary --from 2026-03-01 --to 2026-03-07 --require published\n\nExit codes: 0 shown · 5 --require is not met · 7 no database"
+        after_help = "Examples:\n  thrice status\n  thrice status daily_order_summary --month 2026-03\n  thrice status daily_order_summary --from 2026-03-01 --to 2026-03-07 --require published\n\nExit codes: 0 shown, 5 --require is not met, 7 no database"
     )]
     Status(Status),
     /// One partition with its runs and checks
     #[command(
-        after_help = "Examples:\n  thrice show daily_order_summary 2026-03-24\n  thrice show daily_order_summary yesterday\n  thrice show daily_order_summary 2026-03-24 --json\n\nExit codes: 0 shown · 2 no such partition · 7 no database"
+        after_help = "Examples:\n  thrice show daily_order_summary 2026-03-24\n  thrice show daily_order_summary yesterday\n  thrice show daily_order_summary 2026-03-24 --json\n\nExit codes: 0 shown, 2 no such partition, 7 no database"
     )]
     Show(Show),
     /// Runs of all pipelines, newest first
     #[command(
-        after_help = "Examples:\n  thrice ledger\n  thrice ledger daily_order_summary --limit 50\n  thrice ledger --since 2026-03-24T00:00:00+09:00 --json\n\nExit codes: 0 shown · 7 no database"
+        after_help = "Examples:\n  thrice ledger\n  thrice ledger daily_order_summary --limit 50\n  thrice ledger --since 2026-03-24T00:00:00+09:00 --json\n\nExit codes: 0 shown, 7 no database"
     )]
     Ledger(Ledger),
     /// Record existing rows as published partitions
     #[command(
-        after_help = "Examples:\n  thrice adopt daily_order_summary --from 2025-01-01 --to 2026-02-28 --reason \"loaded by the old job\"\n  thrice adopt daily_order_summary --from 2026-03-01 --to 2026-03-01 --reason \"checked by hand\" --yes\n  thrice adopt daily_order_summary --from 2026-03 --to 2026-03 --reason \"moved over\" --json --yes\n\nExit codes: 0 recorded · 5 not agreed · 7 no database"
+        after_help = "Examples:\n  thrice adopt daily_order_summary --from 2025-01-01 --to 2026-02-28 --reason \"loaded by the old job\"\n  thrice adopt daily_order_summary --from 2026-03-01 --to 2026-03-01 --reason \"checked by hand\" --yes\n  thrice adopt daily_order_summary --from 2026-03 --to 2026-03 --reason \"moved over\" --json --yes\n\nExit codes: 0 recorded, 5 not agreed, 7 no database"
     )]
     Adopt(Adopt),
     /// Create or update the ledger, schema thrice
     #[command(
-        after_help = "Examples:\n  thrice migrate\n  thrice migrate --info\n  thrice migrate --json\n\nExit codes: 0 current · 5 the ledger is newer than this program · 7 no database"
+        after_help = "Examples:\n  thrice migrate\n  thrice migrate --info\n  thrice migrate --json\n\nExit codes: 0 current, 5 the ledger is newer than this program, 7 no database"
     )]
     Migrate(Migrate),
     /// The private PostgreSQL of this project
     #[command(
         subcommand,
-        after_help = "Examples:\n  thrice pg status\n  thrice pg psql -f sample.sql\n  thrice pg stop\n\nExit codes: 0 done · 2 the project has no private PostgreSQL · 7 it cannot be stopped now"
+        after_help = "Examples:\n  thrice pg status\n  thrice pg psql -f sample.sql\n  thrice pg stop\n\nExit codes: 0 done, 2 the project has no private PostgreSQL, 7 it cannot be stopped now"
     )]
     Pg(Pg),
 }

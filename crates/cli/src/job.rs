@@ -53,6 +53,7 @@ pub(crate) fn of(pipeline: &Pipeline) -> Job {
         code_hash: pipeline.code_hash().as_str().as_bytes().to_vec(),
         definition: pipeline.definition_json(),
         query_text: pipeline.query().source().to_owned(),
+        // of the project, not of the pipeline
         git_revision: None,
     }
 }

@@ -7,6 +7,7 @@ mod consent;
 mod database;
 mod exit_code;
 mod fault;
+mod git;
 mod job;
 mod json_lines;
 mod local_server;

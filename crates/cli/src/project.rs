@@ -11,7 +11,7 @@ use thrice_pipeline::{Definition, Pipeline, Query, project, together};
 use thrice_runner::Job;
 
 use crate::fault::{Failed, Fault, Outcome, Place, io_fault};
-use crate::job;
+use crate::{git, job};
 
 /// Name of the project file.
 pub(crate) const FILE: &str = "thrice.toml";
@@ -92,9 +92,14 @@ impl Project {
             let text = |file: &str| std::fs::read(root.join(file)).unwrap_or_default();
             return Err(Failed(shared.iter().map(|found| fault(found, &text(&found.file))).collect()));
         }
+        let git_revision = git::revision(&root);
         for (definition, warnings) in definitions {
             let name = definition.name.clone();
-            pipelines.push((name, load(&root, definition, warnings)?));
+            let mut loaded = load(&root, definition, warnings)?;
+            if let Ok(loaded) = &mut loaded {
+                loaded.job.git_revision.clone_from(&git_revision);
+            }
+            pipelines.push((name, loaded));
         }
         pipelines.sort_by(|a, b| a.0.cmp(&b.0));
         let database = match settings.database {

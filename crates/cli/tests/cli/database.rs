@@ -160,6 +160,30 @@ fn rows_that_no_receipt_accounts_for() {
 }
 
 #[test]
+fn an_empty_result_over_a_published_partition() {
+    let (place, scratch) = shop();
+    place.change("pipelines/daily_order_summary.toml", "strategy =", "allow_empty = true\nstrategy =");
+    assert_eq!(place.run(DAY).code, Some(0));
+    scratch.execute("delete from ods.orders where order_time >= '2026-03-24 00:00+09'");
+    let calls = [
+        DAY,
+        "run daily_order_summary 2026-03-24 --accept-drop --reason 'the shops were closed'",
+        "status --month 2026-03 --as-of 2026-03-25T12:00:00+09:00",
+    ];
+    snapshot("empty_over_published", &place.transcript(&calls));
+}
+
+#[test]
+fn the_commit_of_the_project_is_kept_with_its_code() {
+    let (place, scratch) = shop();
+    let commit = "0123456789abcdef0123456789abcdef01234567";
+    place.write(".git/HEAD", "ref: refs/heads/main\n").write(".git/refs/heads/main", commit);
+    assert_eq!(place.run(DAY).code, Some(0));
+    let kept = format!("select count(*) from thrice.code_versions where git_revision = '{commit}'");
+    assert_eq!(scratch.number(&kept), 1);
+}
+
+#[test]
 fn the_query_that_the_server_refuses_is_shown_where_it_is_wrong() {
     let (place, _scratch) = shop();
     place.change("pipelines/daily_order_summary.sql", "sum(amount)", "sum(amoutn)");

@@ -91,7 +91,7 @@ impl Call {
         self.exits.push(Exit::of_outcome(&report.outcome));
         output.line(sentence(name, &report, begun.elapsed(), output.color));
         if let Some(problem) = report.outcome.problem() {
-            let mut fault = placed(loaded, problem);
+            let mut fault = placed(loaded, partition, problem);
             fault.what = format!("{name} {}: {}", partition.key, fault.what);
             output.report(&fault.text(output.color_err));
         }

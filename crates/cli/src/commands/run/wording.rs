@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use thrice_core::code::ErrorCode;
 use thrice_core::failure_class::FailureClass;
+use thrice_core::schedule::Partition;
 use thrice_runner::{Outcome as Ended, PartitionReport, Problem, Progress, Step};
 
 use crate::fault::Fault;
@@ -89,7 +91,7 @@ pub(super) fn sentence(name: &str, report: &PartitionReport, took: Duration, col
 pub(super) fn item(loaded: &Loaded, report: &PartitionReport) -> Value {
     let interval = selection::interval_json(loaded, &report.partition);
     let failed_attempts: Vec<Value> =
-        report.failed_attempts.iter().map(|problem| problem_json(loaded, problem)).collect();
+        report.failed_attempts.iter().map(|problem| placed(loaded, &report.partition, problem).json()).collect();
     let mut item = json!({
         "pipeline": loaded.job.name,
         "interval": interval,
@@ -117,7 +119,7 @@ pub(super) fn item(loaded: &Loaded, report: &PartitionReport) -> Value {
             "attempt_no": problem.attempt_no,
             "failure_class": problem.class.map(FailureClass::as_str),
             "checks": problem.checks,
-            "error": problem_json(loaded, problem),
+            "error": placed(loaded, &report.partition, problem).json(),
         }),
         (None, None) => json!({}),
     };
@@ -127,14 +129,29 @@ pub(super) fn item(loaded: &Loaded, report: &PartitionReport) -> Value {
     item
 }
 
-fn problem_json(loaded: &Loaded, problem: &Problem) -> Value {
-    placed(loaded, problem).json()
-}
-
-/// A problem with its place in the query.
-pub(super) fn placed(loaded: &Loaded, problem: &Problem) -> Fault {
+/// A problem of a run with its place in the query, and what to do about it as commands to paste.
+pub(super) fn placed(loaded: &Loaded, partition: &Partition, problem: &Problem) -> Fault {
     let mut fault = Fault::of_problem(problem);
     loaded.place(&mut fault, problem.position);
+    let (name, key) = (&loaded.job.name, &partition.key);
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the others know their fix without the call's words")]
+    match problem.code {
+        ErrorCode::ExistingRows => {
+            fault.fix = Some(format!(
+                "record them as published: thrice adopt {name} --from {key} --to {key} --reason \"…\"; \
+                 or replace them: thrice run {name} {key} --overwrite-existing --reason \"…\""
+            ));
+        }
+        ErrorCode::EmptyOverPublished => {
+            fault.fix = Some(format!("if it is right: thrice run {name} {key} --accept-drop --reason \"…\""));
+        }
+        ErrorCode::Closed => fault.fix = Some(format!("thrice run {name} {key} --reopen --reason \"…\"")),
+        ErrorCode::HeldByWorker => fault.fix = Some(format!("thrice run {name} {key} --wait")),
+        ErrorCode::OutcomeUnknown => {
+            fault.fix = Some(format!("thrice run {name} {key} asks the ledger first, so it is safe to run again"));
+        }
+        _ => {}
+    }
     fault
 }
 
