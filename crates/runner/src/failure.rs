@@ -165,10 +165,9 @@ impl Runner {
             // no COMMIT was sent on this path
             Decision::Resolve => (FailureClass::Transient, None, false),
         };
-        // whatever it failed with: a run whose partition has another owner by now is not tried again
-        // (an abandoned one was ended by our own resolution, whose barrier has moved the fence)
-        let settled = matches!(class, FailureClass::Fenced | FailureClass::Abandoned);
-        let class = if !settled && self.was_replaced(work).await {
+        // whatever it failed with: a run whose partition has another owner by now is not tried again;
+        // a run that resolution ended is not asked, because resolution itself has raised the fence
+        let class = if !failing.ended && class != FailureClass::Fenced && self.was_replaced(work).await {
             problem.why = Some(problem.what);
             problem.what = String::from("another worker took the partition over; nothing of this run was published");
             FailureClass::Fenced
