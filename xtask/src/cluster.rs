@@ -31,6 +31,9 @@ rm -rf "$files" "$sockets"
 exit "$code"
 "#;
 
+/// What the names of folders for sockets begin with.
+const SOCKETS: &str = "thrice-xtask-";
+
 /// A running server with superuser `postgres` and no password, reached by a port of this machine or a socket.
 #[derive(Debug)]
 pub(crate) struct Cluster {
@@ -68,7 +71,7 @@ impl Cluster {
         copy.arg("-Rp").arg(template).arg(&data);
         run_as(&mut copy)?;
         process::read(&mut copy)?;
-        let sockets = PathBuf::from(format!("/tmp/thrice-xtask-{name}"));
+        let sockets = PathBuf::from(format!("/tmp/{SOCKETS}{name}"));
         private_folder(&sockets)?;
         let port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
         let mut settings = vec![
@@ -166,17 +169,21 @@ fn template(server: &Server) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Removes what processes left behind that were killed: their servers have ended with them, a folder stays.
+/// Removes what processes left behind that were killed: their servers have ended with them, folders may stay.
 fn sweep() -> Result<()> {
-    for entry in fs::read_dir(server::folder()?)?.flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let owner = match name.split('-').collect::<Vec<_>>()[..] {
-            ["run", pid, _] | ["making", _, pid] => pid.to_owned(),
-            _ => continue,
-        };
-        let alive = process::read(Command::new("sh").args(["-c", "kill -0 \"$0\"", &owner])).is_ok();
-        if !alive {
-            fs::remove_dir_all(entry.path()).with_context(|| entry.path().display().to_string())?;
+    for place in [server::folder()?, PathBuf::from("/tmp")] {
+        for entry in fs::read_dir(&place).with_context(|| place.display().to_string())?.flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let owner = match name.trim_start_matches(SOCKETS).split('-').collect::<Vec<_>>()[..] {
+                ["run", pid, _] | ["making", _, pid] if pid.parse::<u32>().is_ok() => pid.to_owned(),
+                _ => continue,
+            };
+            let ours = place != Path::new("/tmp") || name.starts_with(SOCKETS);
+            let alive = process::read(Command::new("sh").args(["-c", "kill -0 \"$0\"", &owner])).is_ok();
+            if ours && !alive {
+                // somebody else's, under /tmp, stays
+                drop(fs::remove_dir_all(entry.path()));
+            }
         }
     }
     Ok(())
