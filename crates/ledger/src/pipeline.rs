@@ -129,9 +129,14 @@ impl Ledger {
         if let Some(row) = self.pipeline(record.name).await?.filter(|row| record.is_recorded(row)) {
             return Ok(row);
         }
-        match self.write_pipeline(record).await {
-            Ok(row) => Ok(row),
-            Err(error) => Err(self.explain(record, error).await),
+        let error = match self.write_pipeline(record).await {
+            Ok(row) => return Ok(row),
+            Err(error) => self.explain(record, error).await,
+        };
+        match error.kind() {
+            // another process wrote this very pipeline at the same moment, and its target was met before its name
+            ErrorKind::TargetTaken { by } if by == record.name => self.write_pipeline(record).await,
+            _ => Err(error),
         }
     }
 
