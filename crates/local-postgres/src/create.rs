@@ -3,8 +3,9 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use crate::binaries::Binaries;
 use crate::error::{LocalPostgresError, io};
@@ -43,7 +44,9 @@ pub(crate) fn create(
     drop(fs::remove_file(&secret));
     made?;
     let data = folder.join("data");
-    fs::rename(&making, &data).map_err(io("cannot put in place", &data))
+    fs::rename(&making, &data).map_err(io("cannot put in place", &data))?;
+    remove_left(folder);
+    Ok(())
 }
 
 /// The configuration of each start: a socket only, for its owner alone.
@@ -73,12 +76,30 @@ pub(crate) fn password() -> Result<String, LocalPostgresError> {
     Ok(digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect())
 }
 
-/// A killed `initdb` leaves its folder; the lock is held, so nobody is at work in it.
+/// Removes the folders that starters which were killed have left.
+///
+/// The lock keeps other starters out, but the `initdb` of a killed one may still be at work and write its folder anew: it
+/// is looked at until it stays away. `initdb` ends when its folder is gone; at most a few seconds are spent on it.
 fn remove_left(folder: &Path) {
-    let Ok(entries) = fs::read_dir(folder) else { return };
-    for entry in entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with("data.tmp-")) {
-        drop(fs::remove_dir_all(entry.path()));
+    const LOOKS: u32 = 50;
+    let mut quiet = 0;
+    for look in 0..LOOKS {
+        let left = left_folders(folder);
+        quiet = if left.is_empty() { quiet + 1 } else { 0 };
+        if quiet > 3 || (look == 0 && left.is_empty()) {
+            return;
+        }
+        for path in left {
+            drop(fs::remove_dir_all(path));
+        }
+        std::thread::sleep(Duration::from_millis(100));
     }
+}
+
+fn left_folders(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let left = entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with("data.tmp-"));
+    left.map(|entry| entry.path()).collect()
 }
 
 /// Runs a program of PostgreSQL; its last lines are the error.
