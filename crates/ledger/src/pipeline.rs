@@ -133,11 +133,11 @@ impl Ledger {
             Ok(row) => return Ok(row),
             Err(error) => self.explain(record, error).await,
         };
-        match error.kind() {
-            // another process wrote this very pipeline at the same moment, and its target was met before its name
-            ErrorKind::TargetTaken { by } if by == record.name => self.write_pipeline(record).await,
-            _ => Err(error),
+        // another process wrote this very pipeline at the same moment, and its target was met before its name
+        if matches!(error.kind(), ErrorKind::TargetTaken { by } if by == record.name) {
+            return self.write_pipeline(record).await;
         }
+        Err(error)
     }
 
     /// A pipeline by its name.
