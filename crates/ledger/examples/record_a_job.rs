@@ -162,7 +162,7 @@ async fn publish(
     if fs::read_to_string(&export.written)?.lines().count() != usize::try_from(export.lines)? {
         return Err("the file is shorter than what was written".into());
     }
-    ledger.mark_validated(run.attempt_id, claim.token, &json!({})).await?;
+    ledger.mark_validated(run.attempt_id, claim.token, &json!({}), &[]).await?;
     fs::rename(&export.written, place)?;
     let tail = PublishTail {
         partition_id: claim.partition_id,

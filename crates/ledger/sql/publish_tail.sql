@@ -56,7 +56,8 @@ with run as (
 ), ended as (
   update thrice.pipeline_run_ledger l
      set status = 'published', row_count = j.final_rows, checksum = j.final_checksum, finished_at = clock_timestamp(), backend_pid = pg_backend_pid(),
-         staged_at = coalesce(l.staged_at, now()), validated_at = coalesce(l.validated_at, now())
+         staged_at = coalesce(l.staged_at, now()), validated_at = coalesce(l.validated_at, now()),
+         timings = l.timings || jsonb_build_object('publish', round(extract(epoch from clock_timestamp() - coalesce(l.validated_at, now())) * 1000))
     from judged j where l.attempt_id = $2 and l.attempt_id = j.attempt_id
 ), item as (
   update thrice.backfill_items i

@@ -239,29 +239,33 @@ impl Ledger {
         Ok(())
     }
 
-    /// Keeps what the checks of a run found.
+    /// Keeps what the checks of a run found that goes no further.
     pub async fn record_checks(&self, attempt_id: i64, checks: &[CheckRow]) -> Result<(), LedgerError> {
         let results = serde_json::to_value(checks).map_err(LedgerError::unreadable)?;
         sqlx::query_file!("sql/record_checks.sql", attempt_id, results).execute(&self.pool).await?;
         Ok(())
     }
 
-    /// The checks have passed. `timings` is an object of phase names and milliseconds.
+    /// The checks have passed, with these results. `timings` is an object of phase names and milliseconds; the publish
+    /// adds its own.
     ///
     /// # Errors
     /// [`ErrorKind::WrongState`] where the run is not `staged`.
-    pub async fn mark_validated(&self, attempt_id: i64, token: i64, timings: &Value) -> Result<(), LedgerError> {
-        let done = sqlx::query_file!("sql/mark_validated.sql", attempt_id, token, timings).execute(&self.pool).await?;
+    pub async fn mark_validated(
+        &self,
+        attempt_id: i64,
+        token: i64,
+        timings: &Value,
+        checks: &[CheckRow],
+    ) -> Result<(), LedgerError> {
+        let results = serde_json::to_value(checks).map_err(LedgerError::unreadable)?;
+        let done = sqlx::query_file!("sql/mark_validated.sql", attempt_id, token, timings, results)
+            .execute(&self.pool)
+            .await?;
         if done.rows_affected() == 1 {
             return Ok(());
         }
         Err(LedgerError::new(ErrorKind::WrongState, "the run is not staged, so it cannot be validated"))
-    }
-
-    /// Adds to a run's timings (an object of phase names and milliseconds), also after its end.
-    pub async fn record_timings(&self, attempt_id: i64, timings: &Value) -> Result<(), LedgerError> {
-        sqlx::query_file!("sql/record_timings.sql", attempt_id, timings).execute(&self.pool).await?;
-        Ok(())
     }
 
     /// The COMMIT of the run's publish was sent and not answered. Does not wait for it: [`crate::resolve`] does.

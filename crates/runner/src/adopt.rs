@@ -118,6 +118,7 @@ impl Runner {
         };
         let staged = Staged::known(prepared.target.table.clone(), content.clone());
         let application_name = thrice_ledger::data_plane::application_name(claim.partition_id, started.attempt_no);
+        let (client, statements) = self.client_and_statements().await?;
         let request = PublishRequest {
             target: &prepared.target,
             columns: &prepared.columns,
@@ -135,9 +136,9 @@ impl Runner {
                 confirm: Some(proof(started.attempt_id)),
             },
             probe: &Failpoints,
+            statements: &statements,
             stop,
         };
-        let client = self.client().await?;
         match publish::publish(client, &request).await {
             PublishOutcome::Committed(_) => Ok(content),
             PublishOutcome::RolledBack(error) => {

@@ -20,6 +20,9 @@ use crate::request::{RunRequest, Trigger};
 use crate::resume::Adopted;
 use crate::runner::Runner;
 
+/// The token of the claim that makes a partition's row; every later claim has a greater one.
+const FIRST_TOKEN: i64 = 1;
+
 /// What differs between the attempts of one call.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Conditions {
@@ -240,8 +243,13 @@ impl Runner {
         conditions: Conditions,
         stop: &CancellationToken,
     ) -> Result<(Option<Adopted>, StartedRun), Problem> {
-        self.end_open_runs(claim).await?;
-        let adopted = if conditions.may_adopt { self.look_for_staging(prepared, claim, stop).await? } else { None };
+        // a partition that this very claim made has no earlier runs
+        let has_runs = claim.token > FIRST_TOKEN;
+        if has_runs {
+            self.end_open_runs(claim).await?;
+        }
+        let adopted =
+            if conditions.may_adopt && has_runs { self.look_for_staging(prepared, claim, stop).await? } else { None };
         let started = self
             .ledger()
             .start_run(&NewRun {

@@ -32,8 +32,10 @@ impl Runner {
     ) -> Result<Claim, Problem> {
         let begun = Instant::now();
         let of_ledger = |error| problem::of_ledger(&error);
+        // whose claims may be taken over is asked only where somebody has claimed the partition
+        let mut first = true;
         loop {
-            let dead = self.ledger().dead_workers().await.map_err(of_ledger)?;
+            let dead = if first { Vec::new() } else { self.ledger().dead_workers().await.map_err(of_ledger)? };
             let wish = ClaimRequest {
                 worker: self.lease.worker_id(),
                 pipeline_id: prepared.row.pipeline_id,
@@ -49,6 +51,9 @@ impl Runner {
                     tracing::warn!(event = "taken_over", pipeline = prepared.job.name, key = %partition.key, token = claim.token, from = %worker);
                 }
                 return Ok(claim);
+            }
+            if std::mem::take(&mut first) {
+                continue;
             }
             let (pipeline, epoch) = (prepared.row.pipeline_id, prepared.row.interval_epoch);
             let holder =

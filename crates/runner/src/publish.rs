@@ -76,6 +76,7 @@ impl Runner {
         let application_name = data_plane::application_name(work.claim.partition_id, work.started.attempt_no);
         let accounted = work.has_receipt() || work.request.overwrite_existing;
         let worker = self.lease.worker_id();
+        let (client, statements) = self.client_and_statements().await.map_err(Failing::problem)?;
         let request = PublishRequest {
             target: &work.prepared.target,
             columns: &work.prepared.columns,
@@ -89,9 +90,9 @@ impl Runner {
             application_name: &application_name,
             gate: gate(work, worker, kind),
             probe: &Failpoints,
+            statements: &statements,
             stop: work.stop,
         };
-        let client = self.client().await.map_err(Failing::problem)?;
         let outcome = publish::publish(client, &request).await;
         let commit = match &outcome {
             PublishOutcome::Committed(_) => CommitOutcome::Committed,
@@ -176,16 +177,9 @@ impl Runner {
         })
     }
 
-    /// After the receipt is known, and only then: the staging table goes, and the times are kept.
+    /// After the receipt is known, and only then: the staging table goes.
     pub(crate) async fn tidy(&mut self, work: &Work<'_>, staged: &Staged) {
         hit(failpoints::BEFORE_DROP);
-        let times = serde_json::json!({
-            "check": crate::validate::millis(work.times.check),
-            "publish": crate::validate::millis(work.times.publish),
-        });
-        if let Err(error) = self.ledger().record_timings(work.started.attempt_id, &times).await {
-            tracing::debug!(%error, "the run's times were not kept");
-        }
         let name = format!("{}.{}", staged.relation.schema.as_str(), staged.relation.table.as_str());
         if let Ok(name) = StagingName::parse(&name) {
             self.drop_staging(work.prepared, &name, work.stop).await;

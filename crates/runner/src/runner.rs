@@ -1,10 +1,12 @@
 //! A process that runs partitions: its ledger, its lease, and one connection for the work.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use thrice_connect::{ConnectionSettings, DataConnection};
 use thrice_core::actor::Actor;
 use thrice_ledger::{Ledger, LedgerError, WorkerLease};
+use thrice_sql_publish::StatementCache;
 use tokio_postgres::Client;
 
 use crate::problem;
@@ -33,6 +35,8 @@ pub struct Runner {
     pub(crate) options: RunnerOptions,
     pub(crate) lease: WorkerLease,
     data: Option<DataConnection>,
+    /// Prepared on `data`, and thrown away with it.
+    statements: Arc<StatementCache>,
 }
 
 impl Runner {
@@ -48,7 +52,7 @@ impl Runner {
         ledger.ensure_current().await?;
         let os_pid = i32::try_from(options.os_pid).unwrap_or(i32::MAX);
         let lease = WorkerLease::register(&ledger, &options.host, os_pid, options.lease_ttl).await?;
-        Ok(Self { ledger, settings, options, lease, data: None })
+        Ok(Self { ledger, settings, options, lease, data: None, statements: Arc::default() })
     }
 
     /// The ledger.
@@ -80,11 +84,19 @@ impl Runner {
         if self.data.is_none() {
             let fresh = thrice_connect::connect(&self.settings).await.map_err(|error| problem::of_connect(&error))?;
             self.data = Some(fresh);
+            self.statements = Arc::new(self.statements.for_next_connection());
         }
         match &mut self.data {
             Some(data) => Ok(&mut data.client),
             None => unreachable!("it was made above"),
         }
+    }
+
+    /// The connection with its prepared statements.
+    pub(crate) async fn client_and_statements(&mut self) -> Result<(&mut Client, Arc<StatementCache>), Problem> {
+        self.client().await?;
+        let statements = Arc::clone(&self.statements);
+        Ok((self.client().await?, statements))
     }
 
     /// Throws the connection away: nobody knows what it is doing.

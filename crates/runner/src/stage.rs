@@ -26,7 +26,7 @@ impl Runner {
         let relation = name.to_string();
         let after = move |staged: &Staged| vec![mark_staged(attempt_id, token, &relation, staged)];
         let owner = Identifier::new(OWNER).ok();
-        let client = self.client().await.map_err(Failing::problem)?;
+        let (client, statements) = self.client_and_statements().await.map_err(Failing::problem)?;
         let request = StageRequest {
             target: &work.prepared.target,
             columns: &work.prepared.columns,
@@ -38,6 +38,7 @@ impl Runner {
             owner: owner.as_ref(),
             after: &after,
             probe: &Failpoints,
+            statements: &statements,
             stop: work.stop,
         };
         let staged = staging::stage(client, &request).await.map_err(Failing::of_query)?;

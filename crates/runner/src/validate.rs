@@ -1,5 +1,7 @@
 //! The step from `staged` to `validated`: guards and checks over the staging table, recorded whatever they find.
 
+use std::time::Instant;
+
 use serde_json::json;
 use thrice_checks::{Check, CheckResult, GuardVerdict, Phase, Severity, Subject, Verdict, compile, guard};
 use thrice_core::code::ErrorCode;
@@ -25,22 +27,28 @@ impl Runner {
         work: &Work<'_>,
         staged: &Staged,
     ) -> Result<Vec<CheckResult>, Box<Failing>> {
-        let guards = self.guards(work, staged).await?;
+        let check_begun = Instant::now();
+        let mut guards = vec![self.empty_over_published(work, staged).await?];
         // where a guard speaks for an empty result, the check "not empty" has nothing to add
         let empty_is_guarded = guards
             .iter()
             .any(|verdict| verdict.result().is_some_and(|result| result.code == ErrorCode::EmptyOverPublished));
-        let mut verdict = self.checks(work, staged, work.prepared.job.allow_empty || empty_is_guarded).await?;
+        let (mut verdict, existing) =
+            self.checks(work, staged, work.prepared.job.allow_empty || empty_is_guarded).await?;
+        guards.extend(existing.map(|rows| guard::existing_rows(rows, false, work.request.overwrite_existing)));
         let passed = verdict.passed();
         verdict.results.extend(guards.iter().filter_map(|guard| guard.result().cloned()));
         hit(failpoints::AFTER_CHECKS);
 
         let rows: Vec<CheckRow> = verdict.results.iter().map(row_of).collect();
-        self.ledger().record_checks(work.started.attempt_id, &rows).await.map_err(Failing::ledger)?;
+        let refusal = guards.iter().find_map(GuardVerdict::refusal);
+        if !passed || refusal.is_some() {
+            self.ledger().record_checks(work.started.attempt_id, &rows).await.map_err(Failing::ledger)?;
+        }
         if !passed {
             return Err(failed_checks(verdict));
         }
-        if let Some(refusal) = guards.iter().find_map(GuardVerdict::refusal) {
+        if let Some(refusal) = refusal {
             let mut problem = Problem::new(refusal.code, refusal.what.clone())
                 .class(FailureClass::Guard)
                 .why(refusal.why)
@@ -48,35 +56,36 @@ impl Runner {
             problem.checks = verdict.results;
             return Err(Failing::problem(problem));
         }
-        let times = json!({ "stage": millis(work.times.stage), "claim": millis(work.times.claim) });
+        let times = json!({
+            "claim": millis(work.times.claim),
+            "stage": millis(work.times.stage),
+            "check": millis(check_begun.elapsed()),
+        });
         self.ledger()
-            .mark_validated(work.started.attempt_id, work.claim.token, &times)
+            .mark_validated(work.started.attempt_id, work.claim.token, &times, &rows)
             .await
             .map_err(Failing::ledger)?;
         // a guard that was overridden is on record and does not stop the publish
         Ok(verdict.results.into_iter().filter(|result| result.phase != Phase::Guard).collect())
     }
 
-    async fn guards(&mut self, work: &Work<'_>, staged: &Staged) -> Result<Vec<GuardVerdict>, Box<Failing>> {
+    async fn empty_over_published(&self, work: &Work<'_>, staged: &Staged) -> Result<GuardVerdict, Box<Failing>> {
         let published = match work.claim.data_attempt_id {
             Some(attempt_id) => {
                 self.ledger().receipt(attempt_id).await.map_err(Failing::ledger)?.map(|receipt| receipt.row_count)
             }
             None => None,
         };
-        let mut guards = vec![guard::empty_over_published(staged.content.rows, published, work.request.accept_drop)];
-        if !work.has_receipt() {
-            let timeouts = work.prepared.job.limits.checking();
-            let client = self.client().await.map_err(Failing::problem)?;
-            let rows = existing_rows(client, &work.prepared.target, &work.bounds, &timeouts, work.stop)
-                .await
-                .map_err(Failing::publish)?;
-            guards.push(guard::existing_rows(rows, false, work.request.overwrite_existing));
-        }
-        Ok(guards)
+        Ok(guard::empty_over_published(staged.content.rows, published, work.request.accept_drop))
     }
 
-    async fn checks(&mut self, work: &Work<'_>, staged: &Staged, allow_empty: bool) -> Result<Verdict, Box<Failing>> {
+    /// The verdict; and, where the partition has no receipt, how many rows its interval holds already.
+    async fn checks(
+        &mut self,
+        work: &Work<'_>,
+        staged: &Staged,
+        allow_empty: bool,
+    ) -> Result<(Verdict, Option<i64>), Box<Failing>> {
         let job = &work.prepared.job;
         let subject = Subject {
             table: staged.relation.clone(),
@@ -87,14 +96,20 @@ impl Runner {
         let mut checks = Check::always(&subject, allow_empty);
         checks.extend(job.checks.iter().cloned());
         let compiled = compile(&checks, &subject);
-        let client = self.client().await.map_err(Failing::problem)?;
+        let (client, statements) = self.client_and_statements().await.map_err(Failing::problem)?;
         let cancel = client.cancel_token();
         let mut transaction = client.build_transaction().read_only(true).start().await.map_err(Failing::driver)?;
-        session::pin_for_query(&transaction, &job.session, &job.limits.checking(), work.stop)
+        session::pin_for_query(&transaction, &job.session, &job.limits.checking(), &statements, work.stop)
             .await
             .map_err(Failing::publish)?;
+        let existing = if work.has_receipt() {
+            None
+        } else {
+            let rows = existing_rows(&transaction, &work.prepared.target, &work.bounds, &statements, work.stop);
+            Some(rows.await.map_err(Failing::publish)?)
+        };
         match guarded(cancel, work.stop, None, thrice_checks::run(&mut transaction, &compiled)).await {
-            Guarded::Done(Ok(verdict)) => Ok(verdict),
+            Guarded::Done(Ok(verdict)) => Ok((verdict, existing)),
             Guarded::Done(Err(error)) => {
                 let lost = error.is_connection_lost();
                 Err(Failing::of_statement(problem::of_check(&error), error.sqlstate(), lost))

@@ -13,7 +13,7 @@ use thrice_core::{
     time::civil::date,
 };
 use thrice_sql_publish::{
-    CancellationToken, Statement, checksum,
+    CancellationToken, Statement, StatementCache, checksum,
     columns::ColumnMap,
     probe::Quiet,
     publish::{ExistingRows, Gate, PublishOutcome, PublishRequest, publish},
@@ -91,6 +91,7 @@ async fn publish_day(client: &mut Client, run: &'static str) -> Result<(), Box<d
             ),
         },
         probe: &Quiet,
+        statements: &StatementCache::default(),
         stop: &stop,
     };
     match publish(client, &request).await {

@@ -17,7 +17,7 @@ use crate::{
     bounds,
     error::PublishError,
     session::{Pins, Timeouts, get, pin},
-    steps::{Param, Steps},
+    steps::{Answer, Ask, Param, Steps, one_row},
 };
 
 /// Row count and checksum of some rows.
@@ -97,6 +97,13 @@ async fn alone(
 
 /// Content by a statement of [`statement`], under settings that the caller has pinned.
 pub(crate) async fn read(steps: &Steps<'_>, text: &str, params: &[Param<'_>]) -> Result<Content, PublishError> {
-    let row = steps.row("compute the checksum", text, params).await?;
+    content(steps.ask(Ask::once(READ, text, params)).await?)
+}
+
+pub(crate) const READ: &str = "compute the checksum";
+
+/// What a statement of [`statement`] was answered with.
+pub(crate) fn content(answer: Answer) -> Result<Content, PublishError> {
+    let row = one_row(READ, answer.rows)?;
     Ok(Content { rows: get(&row, 0)?, checksum: get(&row, 1)? })
 }

@@ -48,6 +48,7 @@
 //!         confirm: Some(Statement::new("read the receipt", "select 1 from app.receipts where day = '2026-03-24'")),
 //!     },
 //!     probe: &Quiet,
+//!     statements: &StatementCache::default(),
 //!     stop: &stop,
 //! }).await;
 //! match outcome {
@@ -75,6 +76,7 @@ pub mod session;
 pub mod staging;
 pub mod staging_mode;
 pub mod statement;
+pub mod statement_cache;
 mod steps;
 pub mod strategy;
 pub mod target;
@@ -83,5 +85,6 @@ pub mod value;
 pub use error::PublishError;
 pub use finding::{Finding, Severity};
 pub use statement::Statement;
+pub use statement_cache::StatementCache;
 pub use tokio_util::sync::CancellationToken;
 pub use value::SqlValue;

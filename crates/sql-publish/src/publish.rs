@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use thrice_core::interval_bounds::ColumnBounds;
 use tokio::time::timeout;
-use tokio_postgres::{Client, IsolationLevel, Row, error::Severity, types::Type};
+use tokio_postgres::{Client, IsolationLevel, Row, Transaction, error::Severity, types::Type};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -16,10 +16,11 @@ use crate::{
     columns::ColumnMap,
     error::{ErrorKind, PublishError},
     probe::{self, Probe},
-    session::{Pins, Session, Timeouts, get, pin, pin_with},
+    session::{Pins, Session, Timeouts, get, pin_then, run_under},
     staging::Staged,
     statement::Statement,
-    steps::Steps,
+    statement_cache::StatementCache,
+    steps::{Ask, Param, Steps, one_row},
     strategy::{Counts, PublishPlan, Writes},
     target::Target,
 };
@@ -72,6 +73,8 @@ pub struct PublishRequest<'a> {
     pub gate: Gate,
     /// Told after each step.
     pub probe: &'a dyn Probe,
+    /// The connection's prepared statements.
+    pub statements: &'a StatementCache,
     /// Fires when the caller wants the work to end. Without effect once COMMIT is sent.
     pub stop: &'a CancellationToken,
 }
@@ -128,7 +131,7 @@ pub async fn publish(client: &mut Client, request: &PublishRequest<'_>) -> Publi
         Err(error) => return PublishOutcome::RolledBack(PublishError::driver("begin", error)),
     };
     let written = {
-        let mut steps = Steps::new(&transaction, request.stop);
+        let mut steps = Steps::new(&transaction, request.stop).keeping(request.statements);
         write(&mut steps, request).await
     };
     let written = match written {
@@ -216,8 +219,8 @@ async fn write(steps: &mut Steps<'_>, request: &PublishRequest<'_>) -> Result<Wr
     for name in COUNTS {
         begin.push(name, "");
     }
-    let extra = "pg_catalog.pg_backend_pid(), pg_catalog.pg_current_xact_id()::pg_catalog.text";
-    let (pinned, row) = pin_with(steps, &begin, extra).await?;
+    let set = begin.set("pg_catalog.pg_backend_pid(), pg_catalog.pg_current_xact_id()::pg_catalog.text");
+    let (pinned, row) = set.read(steps.ask(set.ask()).await?)?;
     let (backend_pid, xid): (i32, String) = (get(&row, row.len() - 2)?, get(&row, row.len() - 1)?);
     steps.limit(pinned.statement_timeout());
     request.probe.at(probe::PUBLISH_BEGUN);
@@ -237,48 +240,51 @@ async fn write(steps: &mut Steps<'_>, request: &PublishRequest<'_>) -> Result<Wr
     let (deleted, inserted) = write_rows(steps, request).await?;
     check_written(request, inserted)?;
 
+    // Deferred constraints and triggers fire now, under the settings they expect: what they do is read back, and COMMIT
+    // has nothing left to refuse.
+    let fire = Ask::again("fire deferred constraints", "set constraints all immediate", &[]);
     let mut after = Pins::checksum().and(Pins::timeouts(request.timeouts));
     for (name, count) in
         [("thrice.rows_deleted", deleted), ("thrice.rows_inserted", inserted), ("thrice.rows_updated", 0)]
     {
         after.push(name, count.to_string());
     }
-    let pinned = pin(steps, &after).await?;
-    pinned.verify(steps).await?;
-    let content = read_back(steps, request).await?;
+    let (set, check, look) = (after.set(""), after.check(), read_back_text(request));
+    let (checked, bounds) = (check.params(), bounds::params(request.bounds));
+    let flight = [fire, set.ask(), check.ask(&checked), Ask::again(checksum::READ, &look, &bounds)];
+    let [_, pinned, settings, content] = steps.ask_all(flight).await?;
+    check.verify(&set.read(pinned)?.0, settings)?;
+    let content = read_back(request, checksum::content(content)?)?;
     request.probe.at(probe::PUBLISH_READ_BACK);
 
     let mut last = Pins::tool();
     last.push("thrice.target_rows", content.rows.to_string());
     last.push("thrice.target_checksum", content.checksum.clone());
-    pin(steps, &last).await?;
-    let mut receipt = Vec::new();
-    for statement in &request.gate.last {
-        receipt = steps.run(statement).await?;
-    }
+    let receipt = run_under(steps, &last, &request.gate.last).await?;
     steps.check_stop("commit")?;
     Ok(Written { backend_pid, xid, deleted, inserted, content, receipt })
 }
 
-/// Runs the plan under the settings that the target's own triggers expect, and lets deferred ones fire at once: what
-/// they do is then read back, and COMMIT has nothing left to refuse.
+/// Runs the plan under the settings that the target's own triggers expect.
 async fn write_rows(steps: &Steps<'_>, request: &PublishRequest<'_>) -> Result<(i64, i64), PublishError> {
     let (mut deleted, mut inserted) = (0, 0);
     if request.plan.steps.is_empty() {
         return Ok((deleted, inserted));
     }
-    pin(steps, &Pins::query(request.session)).await?;
-    for step in &request.plan.steps {
+    let settings = Pins::query(request.session);
+    for (index, step) in request.plan.steps.iter().enumerate() {
         let bounds = bounds::params(request.bounds);
-        let params: &[crate::steps::Param<'_>] = if step.takes_bounds { &bounds } else { &[] };
-        let rows = steps.execute(step.what, &step.text, params).await?;
+        let params: &[Param<'_>] = if step.takes_bounds { &bounds } else { &[] };
+        let kind = if step.reads_staging { Ask::once } else { Ask::again };
+        let ask = kind(step.what, &step.text, params);
+        let answer = if index == 0 { pin_then(steps, &settings, ask).await? } else { steps.ask(ask).await? };
+        let rows = answer.affected();
         match step.counts {
             Counts::Deleted => deleted += rows,
             Counts::Inserted => inserted += rows,
         }
         request.probe.at(step.probe);
     }
-    steps.execute("fire deferred constraints", "set constraints all immediate", &[]).await?;
     Ok((deleted, inserted))
 }
 
@@ -294,47 +300,42 @@ fn check_written(request: &PublishRequest<'_>, written: i64) -> Result<(), Publi
     Err(PublishError::new("insert the staged rows", ErrorKind::WrittenDiffers { written, staged }))
 }
 
-async fn read_back(steps: &Steps<'_>, request: &PublishRequest<'_>) -> Result<Content, PublishError> {
-    let PublishRequest { target, columns, bounds, staged, .. } = request;
-    let filter = bounds::predicate(&target.interval_column);
-    let text = checksum::statement(&target.table, columns.columns(), Some(&filter));
-    let content = checksum::read(steps, &text, &bounds::params(bounds)).await?;
-    if content == staged.content {
+fn read_back_text(request: &PublishRequest<'_>) -> String {
+    let filter = bounds::predicate(&request.target.interval_column);
+    checksum::statement(&request.target.table, request.columns.columns(), Some(&filter))
+}
+
+fn read_back(request: &PublishRequest<'_>, content: Content) -> Result<Content, PublishError> {
+    let staged = &request.staged.content;
+    if content == *staged {
         return Ok(content);
     }
-    let kind = ErrorKind::ReadBackDiffers { rows: content.rows, staged: staged.content.rows };
+    let kind = ErrorKind::ReadBackDiffers { rows: content.rows, staged: staged.rows };
     Err(PublishError::new("read the interval back", kind))
 }
 
 async fn count_existing(steps: &Steps<'_>, target: &Target, bounds: &ColumnBounds) -> Result<i64, PublishError> {
-    let text = format!("select count(*) from {} where {}", target.table, bounds::predicate(&target.interval_column));
-    let row = steps.row("look for existing rows", &text, &bounds::params(bounds)).await?;
+    let text = format!(
+        "select pg_catalog.count(*) from {} where {}",
+        target.table,
+        bounds::predicate(&target.interval_column)
+    );
+    let what = "look for existing rows";
+    let params = bounds::params(bounds);
+    let row = one_row(what, steps.ask(Ask::again(what, &text, &params)).await?.rows)?;
     get(&row, 0)
 }
 
-/// Rows that the interval of a target holds now. In a transaction of its own: a guard that must hold at COMMIT belongs
-/// into [`PublishRequest::existing_rows`].
+/// Rows that the interval of a target holds now, seen from a transaction of the caller. A guard that must hold at COMMIT
+/// belongs into [`PublishRequest::existing_rows`].
 pub async fn existing_rows(
-    client: &mut Client,
+    transaction: &Transaction<'_>,
     target: &Target,
     bounds: &ColumnBounds,
-    timeouts: &Timeouts,
+    statements: &StatementCache,
     stop: &CancellationToken,
 ) -> Result<i64, PublishError> {
-    let transaction = client
-        .build_transaction()
-        .read_only(true)
-        .start()
-        .await
-        .map_err(|error| PublishError::driver("begin", error))?;
-    let rows = {
-        let mut steps = Steps::new(&transaction, stop);
-        let pinned = pin(&steps, &Pins::timeouts(timeouts).and(Pins::tool())).await?;
-        steps.limit(pinned.statement_timeout());
-        count_existing(&steps, target, bounds).await?
-    };
-    transaction.rollback().await.map_err(|error| PublishError::driver("end the reading transaction", error))?;
-    Ok(rows)
+    count_existing(&Steps::new(transaction, stop).keeping(statements), target, bounds).await
 }
 
 /// The proof. A driver does not show the tag that COMMIT was answered with, and a failed transaction answers ROLLBACK

@@ -11,7 +11,9 @@ use tokio_postgres::types::Type;
 
 use crate::{
     error::{ErrorKind, PublishError},
-    steps::{Param, Steps},
+    statement::Statement,
+    statement_cache::StatementCache,
+    steps::{Answer, Ask, Param, Steps, answered, one_row},
 };
 
 /// What the user's query, the target's triggers and checks see.
@@ -162,6 +164,43 @@ impl Pins {
     }
 
     /// The statement that sets them, with `extra` columns behind.
+    pub(crate) fn set(&self, extra: &str) -> SetPins<'_> {
+        let params = self
+            .0
+            .iter()
+            .flat_map(|(name, value, _)| {
+                [(name as &(dyn tokio_postgres::types::ToSql + Sync), Type::TEXT), (value as _, Type::TEXT)]
+            })
+            .collect();
+        SetPins { pins: self, text: self.sql(extra), params }
+    }
+
+    /// The names, for [`CheckPins`].
+    pub(crate) fn check(&self) -> CheckPins {
+        let mut names: Vec<String> = Vec::with_capacity(self.0.len());
+        for (name, ..) in &self.0 {
+            if !names.iter().any(|known| known == name) {
+                names.push(name.to_string());
+            }
+        }
+        let columns: Vec<String> =
+            (1..=names.len()).map(|n| format!("pg_catalog.current_setting(${n}, true)")).collect();
+        CheckPins { names, text: format!("select {}", columns.join(", ")) }
+    }
+
+    /// The settings as the server spells them back.
+    fn spelled(&self, row: &tokio_postgres::Row) -> Result<Pinned, PublishError> {
+        let mut pinned: Vec<(String, String)> = Vec::with_capacity(self.0.len());
+        for (index, (name, _, _)) in self.0.iter().enumerate() {
+            let value: Option<String> = get(row, index)?;
+            if let Some(value) = value {
+                pinned.retain(|(known, _)| known != name);
+                pinned.push((name.to_string(), value));
+            }
+        }
+        Ok(Pinned(pinned))
+    }
+
     fn sql(&self, extra: &str) -> String {
         let columns: Vec<String> = self
             .0
@@ -191,34 +230,64 @@ impl Pins {
     }
 }
 
-/// Sets the pins and returns how the server spells them, with the row that also holds the `extra` columns.
-pub(crate) async fn pin_with(
-    steps: &Steps<'_>,
-    pins: &Pins,
-    extra: &str,
-) -> Result<(Pinned, tokio_postgres::Row), PublishError> {
-    let params: Vec<Param<'_>> = pins
-        .0
-        .iter()
-        .flat_map(|(name, value, _)| {
-            [(name as &(dyn tokio_postgres::types::ToSql + Sync), Type::TEXT), (value as _, Type::TEXT)]
-        })
-        .collect();
-    let row = steps.row("pin the session settings", &pins.sql(extra), &params).await?;
-    let mut pinned = Vec::with_capacity(pins.0.len());
-    for (index, (name, _, _)) in pins.0.iter().enumerate() {
-        let value: Option<String> = get(&row, index)?;
-        if let Some(value) = value {
-            pinned.retain(|(known, _): &(String, String)| known != name);
-            pinned.push((name.to_string(), value));
-        }
+/// The statement that sets pins, with its values.
+pub(crate) struct SetPins<'p> {
+    pins: &'p Pins,
+    text: String,
+    params: Vec<Param<'p>>,
+}
+
+const PIN: &str = "pin the session settings";
+
+impl SetPins<'_> {
+    /// As one of a flight.
+    pub(crate) fn ask(&self) -> Ask<'_> {
+        Ask::again(PIN, &self.text, &self.params)
     }
-    Ok((Pinned(pinned), row))
+
+    /// How the server spells the settings back, and the row that also holds the `extra` columns.
+    pub(crate) fn read(&self, answer: Answer) -> Result<(Pinned, tokio_postgres::Row), PublishError> {
+        let row = one_row(PIN, answer.rows)?;
+        Ok((self.pins.spelled(&row)?, row))
+    }
 }
 
 /// Sets the pins.
 pub(crate) async fn pin(steps: &Steps<'_>, pins: &Pins) -> Result<Pinned, PublishError> {
-    Ok(pin_with(steps, pins, "").await?.0)
+    let set = pins.set("");
+    Ok(set.read(steps.ask(set.ask()).await?)?.0)
+}
+
+/// Sets the pins, and sends what runs under them in the same flight.
+pub(crate) async fn pin_then(steps: &Steps<'_>, pins: &Pins, then: Ask<'_>) -> Result<Answer, PublishError> {
+    let set = pins.set("");
+    let [_, answer] = steps.ask_all([set.ask(), then]).await?;
+    Ok(answer)
+}
+
+/// Runs statements of the caller under the pins of [`Pins::tool`], the first in the flight that sets them; the answer of
+/// the last one.
+pub(crate) async fn run_all(
+    steps: &Steps<'_>,
+    statements: &[Statement],
+) -> Result<Vec<tokio_postgres::Row>, PublishError> {
+    run_under(steps, &Pins::tool(), statements).await
+}
+
+/// The same under other pins.
+pub(crate) async fn run_under(
+    steps: &Steps<'_>,
+    pins: &Pins,
+    statements: &[Statement],
+) -> Result<Vec<tokio_postgres::Row>, PublishError> {
+    let mut rows = Vec::new();
+    for (index, statement) in statements.iter().enumerate() {
+        let params = statement.params();
+        let ask = Ask::again(statement.what(), statement.text(), &params);
+        let answer = if index == 0 { pin_then(steps, pins, ask).await? } else { steps.ask(ask).await? };
+        rows = answered(statement, answer)?;
+    }
+    Ok(rows)
 }
 
 /// Gives an open transaction of the caller what the user's SQL sees: zone, search path, settings and limits.
@@ -226,9 +295,12 @@ pub async fn pin_for_query(
     transaction: &tokio_postgres::Transaction<'_>,
     session: &Session,
     timeouts: &Timeouts,
+    statements: &StatementCache,
     stop: &tokio_util::sync::CancellationToken,
 ) -> Result<(), PublishError> {
-    pin(&Steps::new(transaction, stop), &Pins::query(session).and(Pins::timeouts(timeouts))).await.map(drop)
+    pin(&Steps::new(transaction, stop).keeping(statements), &Pins::query(session).and(Pins::timeouts(timeouts)))
+        .await
+        .map(drop)
 }
 
 impl Pinned {
@@ -237,18 +309,39 @@ impl Pinned {
         self.0.iter().find(|(name, _)| name == "statement_timeout").and_then(|(_, value)| server_duration(value))
     }
 
-    /// The first setting that no longer has the value it was given.
-    pub(crate) async fn moved(&self, steps: &Steps<'_>) -> Result<Vec<String>, PublishError> {
-        if self.0.is_empty() {
-            return Ok(Vec::new());
-        }
-        let columns: Vec<String> = (1..=self.0.len()).map(|n| format!("pg_catalog.current_setting(${n})")).collect();
-        let params: Vec<Param<'_>> = self.0.iter().map(|(name, _)| (name as _, Type::TEXT)).collect();
-        let row = steps.row("verify the session settings", &format!("select {}", columns.join(", ")), &params).await?;
+    /// The value a setting was given, as the server spells it. `None`: this server has no such setting.
+    fn value(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+}
+
+/// The question whether settings still are what they were set to.
+pub(crate) struct CheckPins {
+    names: Vec<String>,
+    text: String,
+}
+
+const CHECK: &str = "verify the session settings";
+
+impl CheckPins {
+    pub(crate) fn params(&self) -> Vec<Param<'_>> {
+        self.names.iter().map(|name| (name as _, Type::TEXT)).collect()
+    }
+
+    /// As one of a flight, with [`CheckPins::params`].
+    pub(crate) fn ask<'p>(&'p self, params: &'p [Param<'p>]) -> Ask<'p> {
+        Ask::again(CHECK, &self.text, params)
+    }
+
+    /// The settings that no longer have the value they were given.
+    pub(crate) fn moved(&self, pinned: &Pinned, answer: Answer) -> Result<Vec<String>, PublishError> {
+        let row = one_row(CHECK, answer.rows)?;
         let mut moved = Vec::new();
-        for (index, (name, value)) in self.0.iter().enumerate() {
-            let now: String = get(&row, index)?;
-            if now != *value {
+        for (index, name) in self.names.iter().enumerate() {
+            let now: Option<String> = get(&row, index)?;
+            if let Some(value) = pinned.value(name)
+                && now.as_deref() != Some(value)
+            {
                 moved.push(name.clone());
             }
         }
@@ -256,9 +349,9 @@ impl Pinned {
     }
 
     /// Refuses to go on where a setting has moved.
-    pub(crate) async fn verify(&self, steps: &Steps<'_>) -> Result<(), PublishError> {
-        match self.moved(steps).await?.into_iter().next() {
-            Some(name) => Err(PublishError::new("verify the session settings", ErrorKind::SettingMoved { name })),
+    pub(crate) fn verify(&self, pinned: &Pinned, answer: Answer) -> Result<(), PublishError> {
+        match self.moved(pinned, answer)?.into_iter().next() {
+            Some(name) => Err(PublishError::new(CHECK, ErrorKind::SettingMoved { name })),
             None => Ok(()),
         }
     }

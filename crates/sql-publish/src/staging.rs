@@ -15,10 +15,11 @@ use crate::{
     error::{ErrorKind, PublishError},
     probe::{self, Probe},
     query::UserQuery,
-    session::{Pinned, Pins, Session, Timeouts, get, pin},
+    session::{CheckPins, Pinned, Pins, Session, Timeouts, get, pin, pin_then, run_all},
     staging_mode::StagingMode,
     statement::Statement,
-    steps::Steps,
+    statement_cache::StatementCache,
+    steps::{Answer, Ask, Param, Steps, one_row},
     target::Target,
 };
 
@@ -97,6 +98,8 @@ pub struct StageRequest<'a> {
     pub after: &'a (dyn Fn(&Staged) -> Vec<Statement> + Send + Sync),
     /// Told after each step.
     pub probe: &'a dyn Probe,
+    /// The connection's prepared statements.
+    pub statements: &'a StatementCache,
     /// Fires when the caller wants the work to end.
     pub stop: &'a CancellationToken,
 }
@@ -132,11 +135,9 @@ pub async fn stage(client: &mut Client, request: &StageRequest<'_>) -> Result<St
         .await
         .map_err(|error| PublishError::driver("begin", error))?;
     let staged = {
-        let mut steps = Steps::new(&transaction, request.stop);
+        let mut steps = Steps::new(&transaction, request.stop).keeping(request.statements);
         let staged = fill(&mut steps, request).await?;
-        for statement in (request.after)(&staged) {
-            steps.run(&statement).await?;
-        }
+        run_all(&steps, &(request.after)(&staged)).await?;
         steps.check_stop("commit the staging table")?;
         staged
     };
@@ -147,40 +148,61 @@ pub async fn stage(client: &mut Client, request: &StageRequest<'_>) -> Result<St
 
 async fn fill(steps: &mut Steps<'_>, request: &StageRequest<'_>) -> Result<Staged, PublishError> {
     let StageRequest { target, columns, query, staging, .. } = request;
-    let pinned = pin(steps, &Pins::timeouts(request.timeouts).and(Pins::query(request.session))).await?;
+    let mut begin = Pins::timeouts(request.timeouts).and(Pins::query(request.session));
+    // a crash that loses this transaction empties the unlogged table as well: nothing is gained by waiting for the disk
+    begin.push("synchronous_commit", "off");
+    let (set, check, who) = (begin.set(""), begin.check(), identity_text());
+    let owner = request.owner.map_or("", |owner| owner.as_str());
+    let names: [Param<'_>; 2] = [(&owner as _, Type::TEXT), (&staging.schema.as_str() as _, Type::TEXT)];
+    let may_hand_over =
+        Ask::again("look up the owner of staging tables", include_str!("../sql/may_hand_over.sql"), &names);
+    let [pinned, before, owner_found] = steps.ask_all([set.ask(), Ask::again(WHO, &who, &[]), may_hand_over]).await?;
+    let (pinned, _) = set.read(pinned)?;
     steps.limit(pinned.statement_timeout());
-    let identity = identity(steps).await?;
 
-    steps
-        .execute("create the staging table", &request.mode.create(staging, &target.table, columns.columns()), &[])
-        .await?;
+    let create = request.mode.create(staging, &target.table, columns.columns());
     let head = format!("insert into {staging} ({}) select {}", columns.list(""), columns.list("q."));
+    let (insert, values) = (query.wrapped(&head), query.params());
+    let filling = [Ask::once("create the staging table", &create, &[]), Ask::once(QUERY, &insert, &values)];
     steps
-        .execute("run the query into the staging table", &query.wrapped(&head), &query.params())
+        .ask_all(filling)
         .await
-        .map_err(|error| query.locate(&head, error))?;
+        .map_err(|error| if error.what() == QUERY { query.locate(&head, error) } else { error })?;
     request.probe.at(probe::STAGE_FILLED);
 
-    if let Some(name) = identity_moved(&identity, &self::identity(steps).await?) {
-        return Err(PublishError::new("run the query into the staging table", ErrorKind::SettingMoved { name }));
+    let checked = check.params();
+    let [after, settings] = steps.ask_all([Ask::again(WHO, &who, &[]), check.ask(&checked)]).await?;
+    let (identity, after) = (identity_of(before)?, identity_of(after)?);
+    if let Some(name) = identity_moved(&identity, &after) {
+        return Err(PublishError::new(QUERY, ErrorKind::SettingMoved { name }));
     }
-    let settings_moved = pinned.moved(steps).await?;
-    pin(steps, &Pins::timeouts(request.timeouts).and(Pins::tool()).and(Pins::checksum())).await?;
-    let content = checksum::read(steps, &checksum::statement(staging, columns.columns(), None), &[]).await?;
-    if let Some(owner) = request.owner {
-        hand_over(steps, staging, owner).await?;
+    let settings_moved = check.moved(&pinned, settings)?;
+    let text = checksum::statement(staging, columns.columns(), None);
+    let settings = Pins::timeouts(request.timeouts).and(Pins::tool()).and(Pins::checksum());
+    let content = checksum::content(pin_then(steps, &settings, Ask::once(checksum::READ, &text, &[])).await?)?;
+    if let (Some(owner), Some(row)) = (request.owner, owner_found.rows.first())
+        && get::<bool>(row, 0)?
+    {
+        steps.execute("hand the staging table over", &format!("alter table {staging} owner to {owner}"), &[]).await?;
     }
-    pin(steps, &Pins::tool()).await?;
     Ok(Staged { relation: (*staging).clone(), content, settings_moved })
 }
+
+const QUERY: &str = "run the query into the staging table";
 
 /// Settings that say who acts and whether triggers fire. The query must leave them alone: they cannot be pinned
 /// without knowing what the caller meant them to be.
 const IDENTITY: [&str; 3] = ["role", "session_replication_role", "session_authorization"];
 
-async fn identity(steps: &Steps<'_>) -> Result<Vec<Option<String>>, PublishError> {
+const WHO: &str = "read who acts";
+
+fn identity_text() -> String {
     let columns = IDENTITY.map(|name| format!("pg_catalog.current_setting('{name}', true)"));
-    let row = steps.row("read who acts", &format!("select {}", columns.join(", ")), &[]).await?;
+    format!("select {}", columns.join(", "))
+}
+
+fn identity_of(answer: Answer) -> Result<Vec<Option<String>>, PublishError> {
+    let row = one_row(WHO, answer.rows)?;
     (0..IDENTITY.len()).map(|index| get(&row, index)).collect()
 }
 
@@ -189,24 +211,6 @@ fn identity_moved(before: &[Option<String>], after: &[Option<String>]) -> Option
         .iter()
         .zip(before.iter().zip(after))
         .find_map(|(name, (before, after))| (before != after).then(|| (*name).to_owned()))
-}
-
-async fn hand_over(steps: &Steps<'_>, staging: &TableName, owner: &Identifier) -> Result<(), PublishError> {
-    let may = steps
-        .rows(
-            "look up the owner of staging tables",
-            include_str!("../sql/may_hand_over.sql"),
-            &[(&owner.as_str() as _, Type::TEXT), (&staging.schema.as_str() as _, Type::TEXT)],
-        )
-        .await?;
-    let may = match may.first() {
-        Some(row) => get::<bool>(row, 0)?,
-        None => false,
-    };
-    if may {
-        steps.execute("hand the staging table over", &format!("alter table {staging} owner to {owner}"), &[]).await?;
-    }
-    Ok(())
 }
 
 /// Whether the staging table still holds what was recorded: it exists, its columns are those a new one would get, and
@@ -227,9 +231,10 @@ pub async fn verify_staging(
         .map_err(|error| PublishError::driver("begin", error))?;
     let whole = {
         let mut steps = Steps::new(&transaction, stop);
-        let pinned = pin(&steps, &Pins::timeouts(timeouts).and(Pins::tool()).and(Pins::checksum())).await?;
+        let settings = Pins::timeouts(timeouts).and(Pins::tool()).and(Pins::checksum());
+        let pinned = pin(&steps, &settings).await?;
         steps.limit(pinned.statement_timeout());
-        is_whole(&steps, staged, target, columns, &pinned).await?
+        is_whole(&steps, staged, target, columns, (&settings.check(), &pinned)).await?
     };
     transaction.rollback().await.map_err(|error| PublishError::driver("end the reading transaction", error))?;
     Ok(whole)
@@ -240,7 +245,7 @@ async fn is_whole(
     staged: &Staged,
     target: &Target,
     columns: &ColumnMap,
-    pinned: &Pinned,
+    (check, pinned): (&CheckPins, &Pinned),
 ) -> Result<bool, PublishError> {
     let names: Vec<&str> = columns.columns().iter().map(Identifier::as_str).collect();
     let relation = &staged.relation;
@@ -259,7 +264,8 @@ async fn is_whole(
     if !get::<bool>(&same, 0)? {
         return Ok(false);
     }
-    pinned.verify(steps).await?;
+    let checked = check.params();
+    check.verify(pinned, steps.ask(check.ask(&checked)).await?)?;
     let content = checksum::read(steps, &checksum::statement(relation, columns.columns(), None), &[]).await?;
     Ok(content == staged.content)
 }
@@ -273,10 +279,11 @@ pub async fn drop_staging(
 ) -> Result<(), PublishError> {
     let transaction = client.transaction().await.map_err(|error| PublishError::driver("begin", error))?;
     {
-        let mut steps = Steps::new(&transaction, stop);
-        let pinned = pin(&steps, &Pins::timeouts(timeouts).and(Pins::tool())).await?;
-        steps.limit(pinned.statement_timeout());
-        steps.execute("drop the staging table", &format!("drop table if exists {}", name.table()), &[]).await?;
+        let steps = Steps::new(&transaction, stop);
+        let mut settings = Pins::timeouts(timeouts).and(Pins::tool());
+        settings.push("synchronous_commit", "off"); // a table that comes back in a crash is swept
+        let text = format!("drop table if exists {}", name.table());
+        pin_then(&steps, &settings, Ask::once("drop the staging table", &text, &[])).await?;
     }
     transaction.commit().await.map_err(|error| PublishError::driver("drop the staging table", error))
 }

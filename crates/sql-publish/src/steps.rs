@@ -1,10 +1,12 @@
-//! Runs one statement after the other inside one transaction, each awaited, each cancellable.
+//! Runs statements inside one transaction, each cancellable.
 //!
-//! Awaiting each step is not a matter of taste: unprepared statements that are joined overtake each other in the
-//! driver, and an insert can then run after its ROLLBACK.
+//! Statements are awaited one by one, or some at a time where none needs another's answer. Those leave in one flight, in
+//! order: each is a single message to the server, a prepared one or one that carries its types. (Unprepared statements
+//! without types would overtake each other in the driver, and an insert could run after its ROLLBACK.)
 
 use std::time::{Duration, Instant};
 
+use futures_util::{TryFutureExt, TryStreamExt, future::join_all};
 use tokio_postgres::{
     Row, Transaction,
     types::{ToSql, Type},
@@ -15,6 +17,7 @@ use crate::{
     cancel::{Guarded, guarded},
     error::{ErrorKind, PublishError},
     statement::Statement,
+    statement_cache::StatementCache,
 };
 
 /// A value with its type, as the driver takes it.
@@ -25,16 +28,130 @@ pub(crate) struct Steps<'a> {
     transaction: &'a Transaction<'a>,
     stop: &'a CancellationToken,
     server_limit: Option<Duration>,
+    kept: Option<&'a StatementCache>,
+}
+
+/// The step that failed, and the driver's word on it.
+type Failed = (&'static str, tokio_postgres::Error);
+
+/// One statement to be sent.
+#[derive(Clone, Copy)]
+pub(crate) struct Ask<'p> {
+    what: &'static str,
+    text: &'p str,
+    params: &'p [Param<'p>],
+    again: bool,
+}
+
+impl<'p> Ask<'p> {
+    /// A statement whose text is of this run alone.
+    pub(crate) const fn once(what: &'static str, text: &'p str, params: &'p [Param<'p>]) -> Self {
+        Self { what, text, params, again: false }
+    }
+
+    /// A statement whose text comes again with the next run: worth preparing.
+    pub(crate) const fn again(what: &'static str, text: &'p str, params: &'p [Param<'p>]) -> Self {
+        Self { what, text, params, again: true }
+    }
+}
+
+/// What a statement was answered with.
+pub(crate) struct Answer {
+    pub(crate) rows: Vec<Row>,
+    affected: u64,
+}
+
+impl Answer {
+    /// Rows that the command tag counts.
+    pub(crate) fn affected(&self) -> i64 {
+        i64::try_from(self.affected).unwrap_or(i64::MAX)
+    }
 }
 
 impl<'a> Steps<'a> {
     pub(crate) fn new(transaction: &'a Transaction<'a>, stop: &'a CancellationToken) -> Self {
-        Self { transaction, stop, server_limit: None }
+        Self { transaction, stop, server_limit: None, kept: None }
+    }
+
+    /// Prepares statements that come again, once a connection.
+    pub(crate) fn keeping(mut self, kept: &'a StatementCache) -> Self {
+        self.kept = Some(kept);
+        self
     }
 
     /// Remembers the `statement_timeout` in force, so that its firing can be told from somebody's cancel.
     pub(crate) fn limit(&mut self, limit: Option<Duration>) {
         self.server_limit = limit;
+    }
+
+    /// One statement, answered.
+    pub(crate) async fn ask(&self, ask: Ask<'_>) -> Result<Answer, PublishError> {
+        let prepared = self.prepared(ask).await?;
+        self.guard(ask.what, self.send(ask, prepared)).await
+    }
+
+    /// Statements in one flight, in this order. Each must be one that may run although nobody has looked at the answers
+    /// to those before it; after an error the server refuses the rest. Never more than a handful: the driver's order is
+    /// the order in which the futures are polled.
+    pub(crate) async fn ask_all<const N: usize>(&self, asks: [Ask<'_>; N]) -> Result<[Answer; N], PublishError> {
+        const { assert!(N > 0 && N < 10, "a flight is a handful of statements") };
+        let mut ready = Vec::with_capacity(N);
+        for ask in asks {
+            // all are ready before one is sent: a statement that still had to be prepared would be overtaken
+            ready.push((ask, self.prepared(ask).await?));
+        }
+        let what = asks[0].what;
+        self.guard(what, async {
+            // every answer is awaited, whatever the first one says: nothing of ours is left on the connection
+            let flight = join_all(ready.into_iter().map(|(ask, prepared)| self.send(ask, prepared)));
+            let answers: Vec<Answer> = flight.await.into_iter().collect::<Result<_, Failed>>()?;
+            Ok(answers)
+        })
+        .await?
+        .try_into()
+        .map_err(|_| PublishError::new(what, ErrorKind::NoRow))
+    }
+
+    async fn prepared(&self, ask: Ask<'_>) -> Result<Option<tokio_postgres::Statement>, PublishError> {
+        let Some(kept) = self.kept.filter(|kept| ask.again && kept.is_on()) else { return Ok(None) };
+        if let Some(statement) = kept.get(ask.text) {
+            return Ok(Some(statement));
+        }
+        let types: Vec<Type> = ask.params.iter().map(|(_, of)| of.clone()).collect();
+        let preparing = self.transaction.prepare_typed(ask.text, &types);
+        let statement = self.guard(ask.what, preparing.map_err(|error| (ask.what, error))).await?;
+        kept.put(ask.text, statement.clone());
+        Ok(Some(statement))
+    }
+
+    /// One message to the server, sent when the future is first polled.
+    async fn send(&self, ask: Ask<'_>, prepared: Option<tokio_postgres::Statement>) -> Result<Answer, Failed> {
+        let answer = self.exchange(ask, prepared.as_ref()).await;
+        if let (Some(kept), Some(_), Err(error)) = (self.kept, &prepared, &answer)
+            && error.code().is_some_and(|code| StatementCache::is_lost(code.code()))
+        {
+            kept.turn_off();
+        }
+        answer.map_err(|error| (ask.what, error))
+    }
+
+    async fn exchange(
+        &self,
+        ask: Ask<'_>,
+        prepared: Option<&tokio_postgres::Statement>,
+    ) -> Result<Answer, tokio_postgres::Error> {
+        let stream = match prepared {
+            Some(statement) => {
+                self.transaction.query_raw(statement, ask.params.iter().map(|(value, _)| *value)).await?
+            }
+            None => self.transaction.query_typed_raw(ask.text, ask.params.iter().cloned()).await?,
+        };
+        let mut stream = std::pin::pin!(stream);
+        let mut rows = Vec::new();
+        while let Some(row) = stream.try_next().await? {
+            rows.push(row);
+        }
+        Ok(Answer { rows, affected: stream.rows_affected().unwrap_or_default() })
     }
 
     pub(crate) async fn rows(
@@ -43,12 +160,11 @@ impl<'a> Steps<'a> {
         text: &str,
         params: &[Param<'_>],
     ) -> Result<Vec<Row>, PublishError> {
-        self.guard(what, self.transaction.query_typed(text, params)).await
+        Ok(self.ask(Ask::once(what, text, params)).await?.rows)
     }
 
     pub(crate) async fn row(&self, what: &'static str, text: &str, params: &[Param<'_>]) -> Result<Row, PublishError> {
-        let mut rows = self.rows(what, text, params).await?;
-        if rows.is_empty() { Err(PublishError::new(what, ErrorKind::NoRow)) } else { Ok(rows.swap_remove(0)) }
+        one_row(what, self.rows(what, text, params).await?)
     }
 
     /// Rows the command tag counts.
@@ -58,17 +174,13 @@ impl<'a> Steps<'a> {
         text: &str,
         params: &[Param<'_>],
     ) -> Result<i64, PublishError> {
-        let rows = self.guard(what, self.transaction.execute_typed(text, params)).await?;
-        Ok(i64::try_from(rows).unwrap_or(i64::MAX))
+        Ok(self.ask(Ask::once(what, text, params)).await?.affected())
     }
 
     /// The caller's own statement.
     pub(crate) async fn run(&self, statement: &Statement) -> Result<Vec<Row>, PublishError> {
-        let rows = self.rows(statement.what(), statement.text(), &statement.params()).await?;
-        if rows.is_empty() && statement.needs_row() {
-            return Err(PublishError::new(statement.what(), ErrorKind::NoRow));
-        }
-        Ok(rows)
+        let answer = self.ask(Ask::again(statement.what(), statement.text(), &statement.params())).await?;
+        answered(statement, answer)
     }
 
     /// Parses and describes without executing; nothing of it stays on the server.
@@ -78,7 +190,7 @@ impl<'a> Steps<'a> {
         text: &str,
         types: &[Type],
     ) -> Result<tokio_postgres::Statement, PublishError> {
-        self.guard(what, self.transaction.prepare_typed(text, types)).await
+        self.guard(what, self.transaction.prepare_typed(text, types).map_err(|error| (what, error))).await
     }
 
     /// Refuses to go on where the caller has asked to stop.
@@ -92,7 +204,7 @@ impl<'a> Steps<'a> {
     async fn guard<T>(
         &self,
         what: &'static str,
-        work: impl Future<Output = Result<T, tokio_postgres::Error>>,
+        work: impl Future<Output = Result<T, Failed>>,
     ) -> Result<T, PublishError> {
         self.check_stop(what)?;
         let begun = Instant::now();
@@ -100,7 +212,7 @@ impl<'a> Steps<'a> {
         let timer = self.server_limit.map(|limit| limit.saturating_add(Duration::from_secs(5)));
         match guarded(self.transaction.cancel_token(), self.stop, timer, work).await {
             Guarded::Done(Ok(value)) | Guarded::TimedOut(Some(Ok(value))) => Ok(value),
-            Guarded::Done(Err(error)) => {
+            Guarded::Done(Err((what, error))) => {
                 let error = PublishError::driver(what, error);
                 match self.server_limit {
                     // two clocks measure it, the server's and ours
@@ -112,17 +224,34 @@ impl<'a> Steps<'a> {
             }
             Guarded::TimedOut(answer) => {
                 let limit = timer.unwrap_or_default();
-                Err(ended(what, answer.and_then(Result::err), |in_doubt| ErrorKind::TimedOut { limit, in_doubt }))
+                Err(ended(what, answer.and_then(failure), |in_doubt| ErrorKind::TimedOut { limit, in_doubt }))
             }
             Guarded::Stopped(answer) => {
                 let answered = answer.is_some();
-                Err(match answer.and_then(Result::err) {
+                Err(match answer.and_then(failure) {
                     Some(error) => ended(what, Some(error), |in_doubt| ErrorKind::Cancelled { in_doubt }),
                     None => PublishError::new(what, ErrorKind::Cancelled { in_doubt: !answered }),
                 })
             }
         }
     }
+}
+
+/// The first row, which must be there.
+pub(crate) fn one_row(what: &'static str, mut rows: Vec<Row>) -> Result<Row, PublishError> {
+    if rows.is_empty() { Err(PublishError::new(what, ErrorKind::NoRow)) } else { Ok(rows.swap_remove(0)) }
+}
+
+/// The rows of a caller's statement, where it returned what it must.
+pub(crate) fn answered(statement: &Statement, answer: Answer) -> Result<Vec<Row>, PublishError> {
+    if answer.rows.is_empty() && statement.needs_row() {
+        return Err(PublishError::new(statement.what(), ErrorKind::NoRow));
+    }
+    Ok(answer.rows)
+}
+
+fn failure<T>(answer: Result<T, Failed>) -> Option<tokio_postgres::Error> {
+    answer.err().map(|(_, error)| error)
 }
 
 /// The error of a statement that was cancelled, or the one it met before the cancel reached it.

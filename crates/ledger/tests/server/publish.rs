@@ -270,8 +270,10 @@ async fn a_run_publishes_once_and_ends_once() {
         let error = bench.db.client().await.batch_execute(forbidden).await.unwrap_err();
         assert_eq!(error.code().unwrap().code(), "23514", "{forbidden}");
     }
-    process.ledger.record_timings(ready.started.attempt_id, &json!({"publish_ms": 7})).await.unwrap();
-    assert_eq!(bench.db.value("select timings ->> 'publish_ms' from thrice.pipeline_run_ledger").await, "7");
+    assert_eq!(
+        bench.db.value("select (timings ->> 'publish')::int >= 0 from thrice.pipeline_run_ledger").await,
+        "true"
+    );
 }
 
 #[tokio::test]
@@ -345,7 +347,7 @@ async fn steps_follow_one_another() {
     let process = bench.process().await;
     let claim = bench.claim(&process, "2026-03-24").await;
     let run = process.start(&claim).await;
-    let early = process.ledger.mark_validated(run.attempt_id, claim.token, &json!({})).await.unwrap_err();
+    let early = process.ledger.mark_validated(run.attempt_id, claim.token, &json!({}), &[]).await.unwrap_err();
     assert_eq!(*early.kind(), ErrorKind::WrongState);
     process.stage(&claim, &run, 3).await;
     let staged =

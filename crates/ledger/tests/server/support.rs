@@ -168,7 +168,7 @@ impl Bench {
         let claim = self.claim(process, key).await;
         let started = process.start(&claim).await;
         process.stage(&claim, &started, rows).await;
-        process.ledger.mark_validated(started.attempt_id, claim.token, &json!({"stage_ms": 5})).await.unwrap();
+        process.ledger.mark_validated(started.attempt_id, claim.token, &json!({"stage_ms": 5}), &[]).await.unwrap();
         Ready { claim, started, worker: process.id(), rows }
     }
 

@@ -20,6 +20,7 @@ pub fn plan(parts: &Parts<'_>) -> PublishPlan {
                 what: "delete the old rows of the interval",
                 text: format!("delete from {table} where {}", bounds::predicate(&target.interval_column)),
                 takes_bounds: true,
+                reads_staging: false,
                 counts: Counts::Deleted,
                 probe: probe::PUBLISH_DELETED,
             },
@@ -29,6 +30,7 @@ pub fn plan(parts: &Parts<'_>) -> PublishPlan {
                     "insert into {table} ({columns}{published_at}) select {columns}{now} from {staging}{order}"
                 ),
                 takes_bounds: false,
+                reads_staging: true,
                 counts: Counts::Inserted,
                 probe: probe::PUBLISH_WRITTEN,
             },

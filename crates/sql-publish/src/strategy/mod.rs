@@ -38,6 +38,8 @@ pub struct PlanStep {
     pub text: String,
     /// `$1` and `$2` are the bounds of the interval.
     pub takes_bounds: bool,
+    /// It names the staging table, so no other run has the same text.
+    pub reads_staging: bool,
     /// What the number of rows means.
     pub counts: Counts,
     /// The [`probe`](crate::probe) told when it is done.

@@ -3,14 +3,14 @@
 use std::{sync::Mutex, time::Duration};
 
 use thrice_sql_publish::{
-    PublishError, Statement,
+    PublishError, Statement, StatementCache,
     error::ErrorKind,
     probe::{self, Probe},
     publish::{ExistingRows, Gate, PublishOutcome, PublishRequest, existing_rows, publish},
     strategy::unchanged,
 };
 
-use crate::support::{Early, Road, Scratch, code, day, id, one, timeouts};
+use crate::support::{Early, Road, Scratch, code, day, id, one};
 
 const DAY: &str = "create schema m; create table m.t (day date not null, n int not null, v text, primary key (day, n)); \
      insert into m.t values ('2026-03-23', 1, 'before'), ('2026-03-24', 7, 'old'), ('2026-03-24', 8, 'old'), ('2026-03-25', 1, 'after')";
@@ -152,7 +152,11 @@ async fn rows_that_nobody_accounts_for_stop_a_first_publish() {
     assert_eq!(*error.kind(), ErrorKind::ExistingRows { rows: 2 });
     assert_eq!(one(&client, ALL).await, before);
     let prepared = road.prepare(&mut client).await.unwrap();
-    assert_eq!(existing_rows(&mut client, &prepared.target, &road.bounds, &timeouts(), &road.stop).await.unwrap(), 2);
+    let transaction = client.transaction().await.unwrap();
+    let statements = StatementCache::default();
+    let seen = existing_rows(&transaction, &prepared.target, &road.bounds, &statements, &road.stop);
+    assert_eq!(seen.await.unwrap(), 2);
+    transaction.commit().await.unwrap();
     client.batch_execute("delete from m.t where day = '2026-03-24'").await.unwrap();
     assert_eq!(road.run(&mut client, "2").await.unwrap().rows_inserted, 3);
 }
@@ -248,6 +252,7 @@ async fn an_equal_result_writes_nothing_and_an_edited_target_is_noticed() {
     let prepared = road.prepare(&mut client).await.unwrap();
     let staged = road.stage(&mut client, &prepared, "2").await.unwrap();
     let plan = unchanged::plan("delete_insert");
+    let statements = StatementCache::default();
     let request = |gate| PublishRequest {
         target: &prepared.target,
         columns: &prepared.columns,
@@ -261,6 +266,7 @@ async fn an_equal_result_writes_nothing_and_an_edited_target_is_noticed() {
         application_name: "thrice:1#2",
         gate,
         probe: &probe::Quiet,
+        statements: &statements,
         stop: &road.stop,
     };
     let PublishOutcome::Committed(published) = publish(&mut client, &request(Gate::default())).await else {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use thrice_core::identifier::{Identifier, TableName};
 use thrice_sql_publish::{
-    SqlValue, Statement,
+    SqlValue, Statement, StatementCache,
     error::ErrorKind,
     probe::{self, Probe, Quiet},
     session::{Limit, Timeouts},
@@ -308,6 +308,7 @@ async fn staging_is_handed_to_the_role_that_workers_share() {
         owner: Some(&owner),
         after: &|_| Vec::new(),
         probe: &Quiet,
+        statements: &StatementCache::default(),
         stop: &road.stop,
     };
     let staged = stage(&mut worker, &request).await.unwrap();
@@ -344,6 +345,7 @@ async fn a_role_that_does_not_exist_is_no_obstacle() {
         owner: Some(&owner),
         after: &|_| Vec::new(),
         probe: &Quiet,
+        statements: &StatementCache::default(),
         stop: &road.stop,
     };
     assert_eq!(stage(&mut client, &request).await.unwrap().content.rows, 1);
@@ -414,6 +416,7 @@ async fn another_way_to_stage_needs_no_change_of_the_strategy() {
         owner: None,
         after: &|_| Vec::new(),
         probe: &Quiet,
+        statements: &StatementCache::default(),
         stop: &road.stop,
     };
     let staged = stage(&mut client, &request).await.unwrap();

@@ -11,7 +11,7 @@ use thrice_core::{
     time::civil::Date,
 };
 use thrice_sql_publish::{
-    CancellationToken, Finding, PublishError, SqlValue, Statement,
+    CancellationToken, Finding, PublishError, SqlValue, Statement, StatementCache,
     columns::{ColumnMap, ColumnsPolicy, check_assignable, match_columns},
     probe::{Probe, Quiet},
     publish::{ExistingRows, Gate, PublishOutcome, PublishRequest, publish},
@@ -261,6 +261,7 @@ impl<'a> Road<'a> {
             owner: None,
             after,
             probe,
+            statements: &StatementCache::default(),
             stop: &self.stop,
         };
         stage(client, &request).await
@@ -299,6 +300,7 @@ impl<'a> Road<'a> {
             application_name: "thrice:1#1",
             gate,
             probe,
+            statements: &StatementCache::default(),
             stop: &self.stop,
         };
         publish(client, &request).await
