@@ -9,7 +9,7 @@
 //! use thrice_core::{identifier::{Identifier, TableName}, interval_bounds::ColumnBounds, time::civil::date};
 //! use thrice_sql_publish::{
 //!     checksum, columns::ColumnMap, probe::Quiet, publish, session::{Limit, Session, Timeouts}, staging::Staged,
-//!     strategy, target, CancellationToken, Statement,
+//!     strategy, target, CancellationToken, Statement, StatementCache,
 //! };
 //! use tokio_postgres::types::Type;
 //!
