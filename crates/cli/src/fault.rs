@@ -141,6 +141,9 @@ impl Fault {
                 lines.push(format!("{name}: {}", printable(value)));
             }
         }
+        if !self.warning {
+            lines.push(format!("see: thrice explain {}", self.code));
+        }
         lines.join("\n") + "\n"
     }
 }
