@@ -298,7 +298,7 @@ impl<'t, 'd> Reader<'t, 'd> {
     }
 
     /// The character at a byte of a string value, where the string is written without escapes.
-    fn inside_string(&self, field: &Field<'_>, text: &str, at: usize) -> Span {
+    pub(crate) fn inside_string(&self, field: &Field<'_>, text: &str, at: usize) -> Span {
         let written = self.text.get(field.span.clone()).unwrap_or_default();
         let plain = written.len() == text.len() + 2 && written.get(1..=text.len()) == Some(text);
         match text.get(at..).and_then(|rest| rest.chars().next()) {

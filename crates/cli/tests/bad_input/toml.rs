@@ -217,3 +217,22 @@ fn b108() {
     told.place().change(TOML, "grain = \"day\"", "grain = \"hour\"");
     told.call("run daily_order_summary 2026-03-24T05 --as-of 2026-03-25T12:00:00+09:00").call("lint --db").shown();
 }
+
+/// Not a line of the list: a check's expression is spliced into a statement, and must not reach out of its place.
+#[test]
+fn expressions_of_checks_that_reach_out() {
+    let mut told = bad("check_expressions_that_reach_out", ErrorCode::BadValue);
+    for text in [
+        "true) or (true",
+        "(total_amount > 0",
+        "true; drop table mart.t",
+        "true /* or",
+        "x = 'it''s",
+        "a > 0, true",
+        "",
+    ] {
+        told.given(text, replace(TOML, "\"total_amount >= 0\"", &format!("{text:?}"))).call("lint");
+    }
+    told.given("a check without a name", append(TOML, "\n[[checks]]\nexpression = 'true) or (true'\n")).call("lint");
+    told.shown();
+}
