@@ -95,7 +95,10 @@ pub fn empty_over_published(staged_rows: i64, published_rows: Option<i64>, accep
         why: "an empty result more often means a source that is not loaded than a day on which nothing happened",
         fix: "look at the source; if the rows must go: --accept-drop --reason \"…\"",
     };
-    let what = format!("the result is empty, and {published} rows are published");
+    let what = match published {
+        1 => "the result is empty, and 1 row is published".to_owned(),
+        rows => format!("the result is empty, and {rows} rows are published"),
+    };
     guard.judge(staged_rows, "accept_drop", accept_drop, what)
 }
 
@@ -122,7 +125,8 @@ pub fn existing_rows(rows: i64, has_receipt: bool, overwrite_existing: bool) -> 
         why: "nobody knows who wrote them; replacing them cannot be undone",
         fix: "record them as published: thrice adopt; or replace them: --overwrite-existing --reason \"…\"",
     };
-    let what = format!("the interval already holds {rows} rows that no receipt accounts for");
+    let held = if rows == 1 { "1 row".to_owned() } else { format!("{rows} rows") };
+    let what = format!("the interval already holds {held} that no receipt accounts for");
     guard.judge(rows, "overwrite_existing", overwrite_existing, what)
 }
 

@@ -17,6 +17,7 @@ Run      run      what is due, or the partitions that you name
 Look     status   calendar of partitions
          show     one partition, its runs and checks
          ledger   runs of all pipelines, newest first
+         explain  what an error code means and what to do
 Repair   adopt    record existing rows as published
 Admin    migrate  create or update the ledger, schema thrice
          pg       the private PostgreSQL of the project
@@ -140,6 +141,11 @@ pub(crate) enum Command {
         after_help = "Examples:\n  thrice ledger\n  thrice ledger daily_order_summary --limit 50\n  thrice ledger --since 2026-03-24T00:00:00+09:00 --json\n\nExit codes: 0 shown, 7 no database"
     )]
     Ledger(Ledger),
+    /// What an error code means, what it leaves behind, what to do
+    #[command(
+        after_help = "Examples:\n  thrice explain TH0531\n  thrice explain\n  thrice explain TH0531 --json\n\nExit codes: 0 shown, 2 no such code"
+    )]
+    Explain(Explain),
     /// Record existing rows as published partitions
     #[command(
         after_help = "Examples:\n  thrice adopt daily_order_summary --from 2025-01-01 --to 2026-02-28 --reason \"loaded by the old job\"\n  thrice adopt daily_order_summary --from 2026-03-01 --to 2026-03-01 --reason \"checked by hand\" --yes\n  thrice adopt daily_order_summary --from 2026-03 --to 2026-03 --reason \"moved over\" --json --yes\n\nExit codes: 0 recorded, 5 not agreed, 7 no database"
@@ -287,6 +293,14 @@ pub(crate) struct Ledger {
     /// At most so many runs
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(i64).range(1..=100_000))]
     pub(crate) limit: i64,
+}
+
+/// `thrice explain`
+#[derive(Debug, Args)]
+pub(crate) struct Explain {
+    /// Error code, such as TH0531; all of them when none is named
+    #[arg(value_name = "CODE")]
+    pub(crate) code: Option<String>,
 }
 
 /// `thrice adopt`

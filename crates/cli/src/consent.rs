@@ -13,7 +13,9 @@ pub(crate) fn ask(global: &Global, question: &str) -> Outcome<()> {
         return Ok(());
     }
     let refused = |what: String| {
-        Fault::new(ErrorCode::NoConsent, what).why(format!("--yes would agree to this: {question}")).fix("--yes")
+        Fault::new(ErrorCode::NoConsent, what)
+            .why(format!("--yes would agree to this: {question}"))
+            .fix("the same command with --yes")
     };
     if !std::io::stdin().is_terminal() {
         return Err(refused("confirmation is needed, and standard input is no terminal".to_owned()).into());

@@ -1,6 +1,8 @@
 //! What a command can fail with, and its rendering: code, place, why, fix; or the same as JSON.
 
-use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use std::ops::Range;
+
+use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snippet, Title};
 use serde_json::{Value, json};
 use thrice_connect::ConnectError;
 use thrice_core::code::ErrorCode;
@@ -23,6 +25,8 @@ pub(crate) struct Fault {
     pub(crate) why: Option<String>,
     pub(crate) fix: Option<String>,
     pub(crate) place: Option<Place>,
+    /// A second place that belongs to it, such as the first use of a name.
+    pub(crate) other: Option<Place>,
     pub(crate) sqlstate: Option<String>,
 }
 
@@ -30,9 +34,47 @@ pub(crate) struct Fault {
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
     pub(crate) file: String,
+    /// The file's text, as far as it could be read.
     pub(crate) text: String,
-    pub(crate) span: std::ops::Range<usize>,
+    /// Bytes of the text; `None`: the file as a whole.
+    pub(crate) span: Option<Range<usize>>,
     pub(crate) label: String,
+    /// Its lines may hold a secret: named by number, never shown.
+    pub(crate) hidden: bool,
+}
+
+impl Place {
+    /// A file as a whole.
+    pub(crate) fn file(file: impl Into<String>) -> Self {
+        Self { file: file.into(), text: String::new(), span: None, label: String::new(), hidden: false }
+    }
+
+    /// The bytes to underline, where there is something to show.
+    fn excerpt(&self) -> Option<Range<usize>> {
+        let span = self.span.as_ref().filter(|_| !self.hidden && !self.text.is_empty())?;
+        let start = span.start.min(self.text.len());
+        Some(start..span.end.min(self.text.len()).max(start))
+    }
+
+    fn snippet(&self, span: Range<usize>, kind: AnnotationKind) -> Snippet<'_, Annotation<'_>> {
+        let mark = kind.span(span).label(printable(&self.label));
+        Snippet::source(self.text.as_str()).path(self.file.as_str()).annotation(mark)
+    }
+
+    /// `file:line:col`, or the file alone.
+    fn named(&self) -> String {
+        let start =
+            self.span.as_ref().filter(|_| !self.text.is_empty()).map(|span| Position::of(&self.text, span.start));
+        let file = printable(&self.file);
+        start.map_or(file.clone(), |start| format!("{file}:{}:{}", start.line, start.column))
+    }
+
+    fn json(&self) -> Value {
+        let span = self.span.clone().unwrap_or(0..0);
+        let start = Position::of(&self.text, span.start);
+        let length = self.text.get(span).map_or(0, |text| text.chars().count());
+        json!({ "file": self.file, "line": start.line, "col": start.column, "len": length })
+    }
 }
 
 /// Why a command ended early: one fault or several.
@@ -51,6 +93,7 @@ impl Fault {
             why: None,
             fix: None,
             place: None,
+            other: None,
             sqlstate: None,
         }
     }
@@ -65,18 +108,30 @@ impl Fault {
         self
     }
 
-    /// A finding in a project file, with the file's text for the excerpt.
-    pub(crate) fn of_diagnostic(diagnostic: &Diagnostic, text: Option<&str>) -> Self {
+    pub(crate) fn at(mut self, place: Place) -> Self {
+        self.place = Some(place);
+        self
+    }
+
+    /// A finding in a project file, with what the files hold for the excerpts.
+    pub(crate) fn of_diagnostic(diagnostic: &Diagnostic, text_of: impl Fn(&str) -> String) -> Self {
         let mut fault = Self::new(diagnostic.code, diagnostic.message.clone());
         fault.warning = diagnostic.level == thrice_pipeline::diagnostic::Level::Warning;
         fault.why = (!diagnostic.why.is_empty()).then(|| diagnostic.why.clone());
         fault.fix = (!diagnostic.fix.is_empty()).then(|| diagnostic.fix.clone());
         fault.place = Some(Place {
             file: diagnostic.file.clone(),
-            // a line that may hold a secret is named, not shown
-            text: text.filter(|_| !diagnostic.hide_source).unwrap_or_default().to_owned(),
-            span: diagnostic.span.clone().unwrap_or(0..0),
+            text: text_of(&diagnostic.file),
+            span: diagnostic.span.clone(),
             label: diagnostic.label.clone(),
+            hidden: diagnostic.hide_source,
+        });
+        fault.other = diagnostic.other.as_ref().map(|other| Place {
+            file: other.file.clone(),
+            text: text_of(&other.file),
+            span: Some(other.span.clone()),
+            label: other.label.clone(),
+            hidden: diagnostic.hide_source,
         });
         fault
     }
@@ -99,20 +154,16 @@ impl Fault {
 
     /// The same as JSON.
     pub(crate) fn json(&self) -> Value {
-        let span = self.place.as_ref().map(|place| {
-            let start = Position::of(&place.text, place.span.start);
-            let length = place.text.get(place.span.clone()).map_or(0, |text| text.chars().count());
-            json!({ "file": place.file, "line": start.line, "col": start.column, "len": length })
-        });
         json!({
             "code": self.code.id(),
             "class": self.code.class().as_str(),
             "level": if self.warning { "warning" } else { "error" },
-            "exit": self.exit.number(),
+            "exit": if self.warning { 0 } else { self.exit.number() },
             "retryable": matches!(self.exit, Exit::Unavailable | Exit::Unknown),
             "message": self.what,
             "why": self.why,
-            "span": span,
+            "span": self.place.as_ref().map(Place::json),
+            "also": self.other.as_ref().map(Place::json),
             "sqlstate": self.sqlstate,
             "help": self.fix,
         })
@@ -121,27 +172,41 @@ impl Fault {
     /// Text for people.
     pub(crate) fn text(&self, color: bool) -> String {
         let level = if self.warning { Level::WARNING } else { Level::ERROR };
-        let title = level.primary_title(printable(&self.what)).id(self.code.id());
-        let group = match &self.place {
-            Some(place) if !place.text.is_empty() => {
-                let end = place.span.end.min(place.text.len()).max(place.span.start.min(place.text.len()));
-                let span = place.span.start.min(place.text.len())..end;
-                let mark = AnnotationKind::Primary.span(span).label(printable(&place.label));
-                title.element(Snippet::source(place.text.as_str()).path(place.file.as_str()).annotation(mark))
-            }
-            _ => Group::with_title(title),
-        };
+        let state = self.sqlstate.as_ref().filter(|state| !self.what.contains(state.as_str()));
+        let what = state.map_or_else(|| self.what.clone(), |state| format!("{} (SQLSTATE {state})", self.what));
+        let title = level.primary_title(printable(&what)).id(self.code.id());
         let renderer = if color { Renderer::styled() } else { Renderer::plain() };
-        let mut lines = vec![renderer.render(&[group])];
-        if let Some(place) = self.place.as_ref().filter(|place| place.text.is_empty()) {
-            lines.push(format!("  --> {}", printable(&place.file)));
+        let excerpt = self.place.as_ref().and_then(|place| Some((place, place.excerpt()?)));
+        let mut lines = Vec::new();
+        if let Some((place, span)) = excerpt {
+            lines.push(renderer.render(&[self.with_other(title, place, span)]));
+        } else {
+            lines.push(renderer.render(&[Group::with_title(title)]));
+            lines.extend(self.place.iter().chain(&self.other).map(|place| format!("  --> {}", place.named())));
         }
         for (name, value) in [("why", &self.why), ("fix", &self.fix)] {
             if let Some(value) = value {
                 lines.push(format!("{name}: {}", printable(value)));
             }
         }
+        if !self.warning {
+            lines.push(format!("see: thrice explain {}", self.code));
+        }
         lines.join("\n") + "\n"
+    }
+
+    /// The excerpt, with the second place in the same one where it is of the same file.
+    fn with_other<'a>(&'a self, title: Title<'a>, place: &'a Place, span: Range<usize>) -> Group<'a> {
+        let snippet = place.snippet(span, AnnotationKind::Primary);
+        let Some((other, span)) = self.other.as_ref().and_then(|other| Some((other, other.excerpt()?))) else {
+            return title.element(snippet);
+        };
+        if other.file == place.file {
+            let mark = AnnotationKind::Context.span(span).label(printable(&other.label));
+            title.element(snippet.annotation(mark))
+        } else {
+            title.element(snippet).element(other.snippet(span, AnnotationKind::Context))
+        }
     }
 }
 
@@ -205,5 +270,13 @@ impl From<ConnectError> for Failed {
 
 /// A file could not be read or written.
 pub(crate) fn io_fault(what: &str, path: &std::path::Path, error: &std::io::Error) -> Fault {
-    Fault::new(ErrorCode::FileMissing, format!("{what} {}: {error}", path.display()))
+    use std::io::ErrorKind;
+    let fault = Fault::new(ErrorCode::FileMissing, format!("{what} {}: {error}", path.display()));
+    #[expect(clippy::wildcard_enum_match_arm, reason = "of the others the system's words say what is wrong")]
+    match error.kind() {
+        ErrorKind::NotFound => fault.fix("correct the path, or make what is missing"),
+        ErrorKind::PermissionDenied => fault.fix("let this user read and write there, or run as its owner"),
+        ErrorKind::StorageFull => fault.fix("free some space, then do it again"),
+        _ => fault.fix("correct the path, or what the system names"),
+    }
 }

@@ -2,6 +2,7 @@
 
 mod args;
 mod clock;
+mod code_pages;
 mod commands;
 mod consent;
 mod database;
@@ -65,6 +66,7 @@ async fn dispatch(cli: &Cli, output: Output) -> Outcome<Exit> {
         Command::Status(args) => Box::pin(commands::status::run(global, args, output)).await,
         Command::Show(args) => Box::pin(commands::show::run(global, args, output)).await,
         Command::Ledger(args) => Box::pin(commands::ledger::run(global, args, output)).await,
+        Command::Explain(args) => commands::explain::run(args, output),
         Command::Adopt(args) => Box::pin(commands::adopt::run(global, args, output)).await,
         Command::Migrate(args) => Box::pin(commands::migrate::run(global, args, output)).await,
         Command::Pg(args) => Box::pin(commands::pg::run(global, args, output)).await,

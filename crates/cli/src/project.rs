@@ -89,8 +89,8 @@ impl Project {
         let all: Vec<&Definition> = definitions.iter().map(|(definition, _)| definition).collect();
         let shared = together::check(&all);
         if shared.has_errors() {
-            let text = |file: &str| std::fs::read(root.join(file)).unwrap_or_default();
-            return Err(Failed(shared.iter().map(|found| fault(found, &text(&found.file))).collect()));
+            let text = |file: &str| readable(&std::fs::read(root.join(file)).unwrap_or_default());
+            return Err(Failed(shared.iter().map(|found| Fault::of_diagnostic(found, text)).collect()));
         }
         let git_revision = git::revision(&root);
         for (definition, warnings) in definitions {
@@ -165,8 +165,9 @@ impl Loaded {
         fault.place = Some(Place {
             file: self.query.file().to_owned(),
             text: source.to_owned(),
-            span: at..end,
+            span: Some(at..end),
             label: "the server points here".to_owned(),
+            hidden: false,
         });
     }
 }
@@ -189,6 +190,7 @@ fn load(root: &Path, definition: Definition, mut warnings: Vec<Fault>) -> Outcom
         let what = format!("{} leads out of the project, to {}", definition.sql_path, real.display());
         return Ok(Err(vec![
             Fault::new(ErrorCode::OutsideProject, what)
+                .at(Place::file(&definition.sql_path))
                 .why("a pipeline is what stands in its project")
                 .fix("put the query under the project's folder"),
         ]));
@@ -197,6 +199,8 @@ fn load(root: &Path, definition: Definition, mut warnings: Vec<Fault>) -> Outcom
         let what = format!("{} is missing", definition.sql_path);
         return Ok(Err(vec![
             Fault::new(ErrorCode::FileMissing, what)
+                .at(Place::file(&definition.file))
+                .why("a pipeline is a TOML file and a query, which stands beside it unless `sql` names another")
                 .fix("write the query there, or name another file with sql = \"…\""),
         ]));
     }
@@ -246,5 +250,12 @@ fn faults(found: &Diagnostics, bytes: &[u8]) -> Vec<Fault> {
 }
 
 fn fault(diagnostic: &Diagnostic, bytes: &[u8]) -> Fault {
-    Fault::of_diagnostic(diagnostic, std::str::from_utf8(bytes).ok())
+    let own = |file: &str| if file == diagnostic.file { readable(bytes) } else { String::new() };
+    Fault::of_diagnostic(diagnostic, own)
+}
+
+/// The text up to the first byte that is none: places before it stay true.
+fn readable(bytes: &[u8]) -> String {
+    let end = std::str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), str::len);
+    String::from_utf8_lossy(bytes.get(..end).unwrap_or_default()).into_owned()
 }

@@ -21,11 +21,11 @@ pub(crate) fn partitions(
     let schedule = &loaded.job.schedule;
     match (from, to) {
         (Some(from), Some(to)) => Ok(interval_set::range(schedule, from, to, as_of).map_err(of_set)?),
-        (Some(_), None) | (None, Some(_)) => {
+        (Some(key), None) | (None, Some(key)) => {
             let missing = if from.is_some() { "--to" } else { "--from" };
             Err(Fault::new(ErrorCode::RangeHalf, format!("{missing} is missing"))
                 .why("a range names its first and its last interval, and both are included")
-                .fix(format!("add {missing} K"))
+                .fix(format!("add {missing} {key} for that interval alone, or another key"))
                 .into())
         }
         (None, None) => {
@@ -63,8 +63,12 @@ fn of_set(error: SetError) -> Failed {
         SetError::Backwards { from, to } => {
             Fault::new(ErrorCode::RangeBackwards, what).fix(format!("--from {to} --to {from}"))
         }
-        SetError::TooMany => Fault::new(ErrorCode::TooManyIntervals, what).fix("name a year or less at a time"),
-        SetError::Empty | SetError::OutOfRange { .. } => Fault::new(ErrorCode::BadKey, what),
+        SetError::TooMany => Fault::new(ErrorCode::TooManyIntervals, what)
+            .why("a call works through its intervals one after the other, and holds the whole list")
+            .fix("name a year or less at a time"),
+        SetError::Empty | SetError::OutOfRange { .. } => {
+            Fault::new(ErrorCode::BadKey, what).fix("name a key such as 2026-03-24, or yesterday")
+        }
     };
     fault.into()
 }
@@ -82,10 +86,25 @@ fn of_key(error: &KeyError) -> Fault {
         KeyError::ComesTwice { choices, .. } | KeyError::OtherOffset { choices, .. } => {
             Fault::new(ErrorCode::BadKey, what).fix(format!("write {}", choices.join(" or ")))
         }
-        KeyError::WrongForm { write: None, .. }
-        | KeyError::NoSuchDay { .. }
-        | KeyError::NoSuchHour { .. }
-        | KeyError::NeverWas { .. } => Fault::new(ErrorCode::BadKey, what),
+        KeyError::WrongForm { write: None, text, grain } => {
+            let fault = Fault::new(ErrorCode::BadKey, what)
+                .fix(format!("write a key such as {}, or yesterday, -3, 2026-03, 2026-W13", grain.key_form()));
+            let year = text.split('-').next().unwrap_or_default();
+            if year.len() > 4 && year.bytes().all(|byte| byte.is_ascii_digit()) && text.contains('-') {
+                fault.why("years go from 0001 to 9999")
+            } else {
+                fault
+            }
+        }
+        KeyError::NoSuchDay { .. } => {
+            Fault::new(ErrorCode::BadKey, what).fix("write a day of the calendar, such as 2026-02-28")
+        }
+        KeyError::NoSuchHour { .. } => {
+            Fault::new(ErrorCode::BadKey, what).fix("write an hour of the day, such as 2026-03-24T05")
+        }
+        KeyError::NeverWas { .. } => {
+            Fault::new(ErrorCode::BadKey, what).fix("name the hour before it or after it: nothing happened in this one")
+        }
     }
 }
 
@@ -152,7 +171,10 @@ pub(crate) fn reason(text: Option<&str>) -> Outcome<Option<Reason>> {
     match Reason::new(text) {
         Ok(reason) => Ok(Some(reason)),
         Err(error @ (BadReason::Length(_) | BadReason::Control)) => {
-            Err(Fault::new(ErrorCode::BadReason, error.to_string()).fix("say in a sentence why").into())
+            Err(Fault::new(ErrorCode::BadReason, error.to_string())
+                .why("the ledger keeps it for whoever asks later")
+                .fix("say in a sentence why: --reason \"source was corrected\"")
+                .into())
         }
     }
 }

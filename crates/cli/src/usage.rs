@@ -64,12 +64,24 @@ fn fault(error: &clap::Error) -> Fault {
     let mut fault = Fault::new(code, what);
     let suggestion = [ContextKind::SuggestedArg, ContextKind::SuggestedValue].into_iter().find_map(text);
     let missing = (error.kind() == ErrorKind::MissingRequiredArgument).then(|| text(ContextKind::InvalidArg)).flatten();
+    let instant =
+        text(ContextKind::InvalidArg).is_some_and(|arg| arg.starts_with("--as-of") || arg.starts_with("--since"));
     let one_of = text(ContextKind::ValidValue).filter(|values| !values.is_empty());
     fault.fix = Some(match (suggestion, missing, one_of) {
         (Some(near), ..) => format!("did you mean {near}?"),
         (None, Some(missing), _) => format!("add {missing}"),
         (None, None, Some(values)) => format!("write one of: {values}"),
-        (None, None, None) => "add --help for what the command takes".to_owned(),
+        (None, None, None) if twice && error.kind() == ErrorKind::ArgumentConflict => "give it once".to_owned(),
+        (None, None, None) if error.kind() == ErrorKind::ArgumentConflict => "keep one of them".to_owned(),
+        (None, None, None) if instant => "an instant with its offset, such as 2026-03-26T03:00:00+09:00".to_owned(),
+        (None, None, None) => format!("{} --help says what the command takes", command_in_words()),
     });
     fault
+}
+
+/// `thrice run`, as far as the words name a command.
+fn command_in_words() -> String {
+    let tree = Cli::command();
+    let word = std::env::args().skip(1).find(|word| tree.find_subcommand(word).is_some());
+    word.map_or_else(|| "thrice".to_owned(), |word| format!("thrice {word}"))
 }

@@ -61,7 +61,12 @@ fn by_sqlstate(settings: &ConnectionSettings, code: &str, error: &tokio_postgres
             format!("user {user} may not connect to database {database} at {place}"),
             format!("grant connect on database {} to {}", quoted(database), quoted(user)),
         ),
-        "53300" | "53200" | "53100" | "53000" => new(
+        "53100" => new(
+            ConnectErrorKind::ServerExhausted,
+            format!("the server at {place} has no disk space left"),
+            "free space on the disk of the server, then try again".to_owned(),
+        ),
+        "53300" | "53200" | "53000" => new(
             ConnectErrorKind::ServerExhausted,
             format!("the server at {place} has no room for another connection"),
             "try again later, close idle sessions, or raise max_connections".to_owned(),

@@ -75,6 +75,21 @@ macro_rules! codes {
                 match self { $(Self::$variant => $title,)* }
             }
         }
+
+        hand_on! { ($) $($id $variant $class $title;)* }
+    };
+}
+
+macro_rules! hand_on {
+    (($dollar:tt) $($table:tt)*) => {
+        /// Hands the table to a macro that takes lines of `"TH0001" Variant Class "title";`, so that nothing that
+        /// belongs to every code (its page, for one) can be forgotten: what is missing does not compile.
+        #[macro_export]
+        macro_rules! with_code_table {
+            ($dollar callback:ident) => {
+                $dollar callback! { $($table)* }
+            };
+        }
     };
 }
 

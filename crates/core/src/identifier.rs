@@ -107,6 +107,9 @@ fn is_bare(name: &str) -> bool {
 
 /// Takes one name off the front, and returns what follows.
 fn take_name(text: &str) -> Result<(Identifier, &str), IdentifierError> {
+    if text.contains('\0') {
+        return Err(IdentifierError::Nul);
+    }
     if let Some(quoted) = text.strip_prefix('"') {
         let mut name = String::new();
         let mut rest = quoted;

@@ -21,6 +21,8 @@ pub enum ErrorKind {
     Ahead,
     /// A standby, or a read-only session.
     ReadOnly,
+    /// The server is older than any that thrice works with.
+    ServerTooOld,
     /// The role lacks a privilege.
     Permission,
     /// The server that answers is not the one that wrote the ledger.
@@ -187,6 +189,7 @@ fn code_of(kind: &ErrorKind) -> Option<ErrorCode> {
         ErrorKind::NoDatabase => ErrorCode::DatabaseMissing,
         ErrorKind::Behind | ErrorKind::Ahead => ErrorCode::LedgerVersion,
         ErrorKind::ReadOnly => ErrorCode::ReadOnlyServer,
+        ErrorKind::ServerTooOld => ErrorCode::ServerVersion,
         ErrorKind::Permission => ErrorCode::PrivilegeMissing,
         ErrorKind::OtherCluster => ErrorCode::OtherCluster,
         ErrorKind::Fenced | ErrorKind::WorkerGone => ErrorCode::Fenced,

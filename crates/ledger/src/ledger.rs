@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
 use sqlx::{ConnectOptions as _, Connection as _};
-use thrice_connect::ConnectionSettings;
+use thrice_connect::{ConnectionSettings, ServerVersion};
 use thrice_core::time::Timestamp;
 
 use crate::error::{ErrorKind, LedgerError};
@@ -24,10 +24,17 @@ impl Ledger {
     /// Connects. The schema is not looked at: see [`Ledger::migrate`] and [`Ledger::ensure_current`].
     ///
     /// # Errors
-    /// [`ErrorKind::Unreachable`], [`ErrorKind::Authentication`], [`ErrorKind::NoDatabase`].
+    /// [`ErrorKind::Unreachable`], [`ErrorKind::Authentication`], [`ErrorKind::NoDatabase`],
+    /// [`ErrorKind::ServerTooOld`].
     pub async fn open(settings: &ConnectionSettings) -> Result<Self, LedgerError> {
         // The pool would hide why it cannot connect, and try again for a long time: ask once ourselves.
-        connect(settings).await?.close().await?;
+        let connection = connect(settings).await?;
+        let version = connection.server_version_num();
+        connection.close().await?;
+        if version.is_some_and(|number| number / 10_000 < ServerVersion::OLDEST) {
+            let what = format!("the server is older than PostgreSQL {}", ServerVersion::OLDEST);
+            return Err(LedgerError::new(ErrorKind::ServerTooOld, what));
+        }
         let pool = PgPoolOptions::new()
             .max_connections(3)
             .acquire_timeout(ACQUIRE_TIMEOUT)

@@ -6,9 +6,8 @@ use thrice_core::code::ErrorCode;
 use thrice_core::identifier::Identifier;
 use thrice_core::text::did_you_mean;
 
+use crate::check_expression;
 use crate::diagnostic::Span;
-use crate::query_shape::Shape;
-use crate::sql_lexer::{self, Token, TokenKind};
 use crate::toml_reader::{Field, Reader};
 
 /// Names of the checks that are always on, so that a result is never named by two.
@@ -111,7 +110,7 @@ fn one(reader: &mut Reader<'_, '_>) -> Option<(Check, Span)> {
     }
     let given: Vec<&str> = BUILT.into_iter().filter(|kind| reader.has(kind)).collect();
     let later = LATER.iter().any(|kind| reader.has(kind));
-    let rule = rule(reader);
+    let rule = rule(reader, name.as_ref().map(|(name, _)| *name));
     if given.len() + usize::from(later) != 1 {
         let (message, fix) = if given.is_empty() {
             ("the check says nothing to check".to_owned(), "one of rows, not_null, unique, expression")
@@ -153,11 +152,14 @@ fn severity(reader: &mut Reader<'_, '_>) -> Option<Severity> {
     }
 }
 
-fn rule(reader: &mut Reader<'_, '_>) -> Option<CheckRule> {
+fn rule(reader: &mut Reader<'_, '_>, name: Option<&str>) -> Option<CheckRule> {
     let rows = reader.take("rows").and_then(|field| rows(reader, &field));
     let not_null = reader.identifiers("not_null").map(|(columns, _)| CheckRule::NotNull(columns));
     let unique = reader.identifiers("unique").map(|(columns, _)| CheckRule::Unique(columns));
-    let expression = reader.string("expression").and_then(|(text, field)| expression(reader, text, &field));
+    let expression = reader
+        .string("expression")
+        .and_then(|(text, field)| check_expression::read(reader, name, text, &field))
+        .map(CheckRule::Expression);
     rows.or(not_null).or(unique).or(expression)
 }
 
@@ -177,39 +179,6 @@ fn rows<'t>(reader: &mut Reader<'t, '_>, field: &Field<'t>) -> Option<CheckRule>
     }
     table.finish();
     Some(CheckRule::Rows { min: min.map(|(n, _)| n), max: max.map(|(n, _)| n) })
-}
-
-/// An expression that can stand in parentheses: one piece, nothing open, nothing bound.
-fn expression(reader: &mut Reader<'_, '_>, text: &str, field: &Field<'_>) -> Option<CheckRule> {
-    let mut refuse = |code: ErrorCode, message: String, fix: &str| {
-        let diagnostic = reader.error(code, message).at(field.span.clone()).fix(fix);
-        reader.report(diagnostic);
-        None
-    };
-    let tokens = match sql_lexer::tokens(text) {
-        Ok(tokens) => tokens,
-        Err(open) => return refuse(ErrorCode::Unclosed, format!("`expression`: {open}"), "close it"),
-    };
-    let Some(last) = tokens.iter().rposition(Token::is_code) else {
-        return refuse(ErrorCode::BadValue, "`expression` is empty".to_owned(), "expression = \"amount >= 0\"");
-    };
-    if tokens.iter().any(|token| token.kind == TokenKind::Semicolon) {
-        return refuse(ErrorCode::SeveralStatements, "`expression` holds a `;`".to_owned(), "one boolean expression");
-    }
-    if let Some(bound) = tokens.iter().find(|token| matches!(token.kind, TokenKind::Placeholder | TokenKind::Dollar)) {
-        let message = format!("`expression` cannot use `{}`", bound.text(text));
-        let fix = "rows outside the interval are always refused; compare columns";
-        return refuse(ErrorCode::UnknownPlaceholder, message, fix);
-    }
-    if Shape::of(text, &tokens).1.is_some() {
-        return refuse(
-            ErrorCode::Unclosed,
-            "`expression` has brackets that do not pair".to_owned(),
-            "one boolean expression",
-        );
-    }
-    let end = tokens.get(last).map_or(text.len(), |token| token.span.end);
-    Some(CheckRule::Expression(text.get(..end).unwrap_or(text).trim_start().to_owned()))
 }
 
 impl CheckRule {

@@ -31,6 +31,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod check_expression;
 pub mod checks_table;
 pub mod code_hash;
 pub mod definition;

@@ -95,10 +95,15 @@ pub(crate) fn zone(table: &mut Reader<'_, '_>) -> Option<Zone> {
     match Zone::named(name) {
         Ok(zone) => Some(zone),
         Err(unknown) => {
+            let why = if name.contains('/') && !name.starts_with("Etc/") {
+                "the time-zone database has no place of this name; letters count as written"
+            } else {
+                "an abbreviation or an offset does not say when the clocks of a place change"
+            };
             let diagnostic = table
                 .error(ErrorCode::UnknownZone, format!("{name:?} is not an IANA time zone"))
                 .at(field.span)
-                .why("an abbreviation or an offset does not say when the clocks of a place change");
+                .why(why);
             let diagnostic = match unknown.nearest {
                 Some(nearest) => {
                     diagnostic.label(format!("did you mean {nearest}?")).fix(format!("time_zone = \"{nearest}\""))

@@ -118,6 +118,7 @@ pub(crate) fn unbalanced(file: &str, shape: &Shape<'_>, unbalanced: Unbalanced) 
         .at(shape.span(unbalanced.token, unbalanced.token))
         .label(label)
         .why("the query runs as a sub-select; brackets that do not pair would reach out of it")
+        .fix(if unbalanced.opening { "close it" } else { "take it out, or open it where it belongs" })
 }
 
 /// The code tokens of the one statement of the file, with the comments between them.

@@ -66,10 +66,10 @@ const PINNED: [(&str, &str); 7] = [
     ("timezone", "thrice sets the zone of the pipeline"),
     ("time_zone", "thrice sets the zone of the pipeline"),
     ("datestyle", "thrice keeps one style, so that results do not depend on it"),
-    ("statement_timeout", "use [timeouts]"),
-    ("lock_timeout", "use [timeouts] lock"),
+    ("statement_timeout", "[timeouts] says how long a step may take"),
+    ("lock_timeout", "[timeouts] lock says how long to wait for a lock"),
     ("synchronous_commit", "a publish always waits for the disk"),
-    ("role", "connect as the role that should run"),
+    ("role", "the role is that of the connection"),
 ];
 
 pub(crate) fn read(root: &mut Reader<'_, '_>) -> Session {
@@ -89,7 +89,8 @@ pub(crate) fn read(root: &mut Reader<'_, '_>) -> Session {
             let diagnostic: Diagnostic = table
                 .error(ErrorCode::UnknownKey, format!("`{}` is not for a pipeline to set", field.path))
                 .at(field.key_span)
-                .fix((*reason).to_owned());
+                .why((*reason).to_owned())
+                .fix("leave it out");
             table.report(diagnostic);
             table.pass_over(name);
         }

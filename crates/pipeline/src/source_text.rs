@@ -13,7 +13,7 @@ pub const MAX_BYTES: usize = 256 * 1024;
 /// A diagnostic where the file is over 256 KiB, is not UTF-8 (with the byte offset) or holds a NUL.
 pub fn read<'a>(file: &str, bytes: &'a [u8]) -> Result<&'a str, Diagnostics> {
     if bytes.len() > MAX_BYTES {
-        let message = format!("the file has {} bytes; at most {MAX_BYTES} are read", bytes.len());
+        let message = format!("the file is larger than {} KiB", MAX_BYTES / 1024);
         let too_large = Diagnostic::error(ErrorCode::FileTooLarge, file, message)
             .why("a definition or a query of this size is almost surely data in the wrong place")
             .fix("load the data into a table and join it");

@@ -44,8 +44,10 @@ fn syntax_errors(file: &str, text: &str, errors: &[toml::de::Error]) -> Diagnost
     }
     let (twice, broken): (Vec<_>, Vec<_>) = errors.into_iter().partition(|(_, message)| *message == "duplicate key");
     if let Some((span, message)) = broken.into_iter().next() {
-        let mut diagnostic =
-            Diagnostic::error(ErrorCode::NotToml, file, format!("not TOML: {message}")).at(span.clone());
+        let mut diagnostic = Diagnostic::error(ErrorCode::NotToml, file, format!("not TOML: {message}"))
+            .at(span.clone())
+            .why("TOML writes `key = value` and `[table]`; text stands in quotes")
+            .fix("correct this place: the file is read up to here");
         diagnostic.hide_source = secrets::line_has_one(text, &span);
         found.push(diagnostic);
     }
@@ -110,6 +112,8 @@ pub(crate) struct Reader<'t, 'd> {
     span: Span,
     taken: BTreeSet<&'static str>,
     passed_over: BTreeSet<String>,
+    /// Keys of the format that this version refuses: nobody is told to use them.
+    refused: BTreeSet<&'static str>,
     found: &'d mut Diagnostics,
 }
 
@@ -123,6 +127,7 @@ impl<'t, 'd> Reader<'t, 'd> {
             span: 0..text.len(),
             taken: BTreeSet::new(),
             passed_over: BTreeSet::new(),
+            refused: BTreeSet::new(),
             found,
         }
     }
@@ -141,6 +146,7 @@ impl<'t, 'd> Reader<'t, 'd> {
             span: field.span.clone(),
             taken: BTreeSet::new(),
             passed_over: BTreeSet::new(),
+            refused: BTreeSet::new(),
             found: self.found,
         })
     }
@@ -208,6 +214,7 @@ impl<'t, 'd> Reader<'t, 'd> {
 
     /// Refuses a key of the format whose feature this version does not have.
     pub(crate) fn not_built(&mut self, key: &'static str, meanwhile: &str) {
+        self.refused.insert(key);
         if let Some(field) = self.take(key) {
             let message = format!("`{}` is known, but not built in this version", field.path);
             self.refuse_feature(message, field.key_span, meanwhile);
@@ -291,7 +298,7 @@ impl<'t, 'd> Reader<'t, 'd> {
     }
 
     /// The character at a byte of a string value, where the string is written without escapes.
-    fn inside_string(&self, field: &Field<'_>, text: &str, at: usize) -> Span {
+    pub(crate) fn inside_string(&self, field: &Field<'_>, text: &str, at: usize) -> Span {
         let written = self.text.get(field.span.clone()).unwrap_or_default();
         let plain = written.len() == text.len() + 2 && written.get(1..=text.len()) == Some(text);
         match text.get(at..).and_then(|rest| rest.chars().next()) {
@@ -391,15 +398,15 @@ impl<'t, 'd> Reader<'t, 'd> {
                 Some(nearest) => {
                     diagnostic.label(format!("did you mean `{nearest}`?")).fix(format!("write `{nearest}`"))
                 }
-                None => diagnostic.fix(known_keys(&self.taken, value.get_ref())),
+                None => diagnostic.fix(known_keys(self.taken.difference(&self.refused).copied(), value.get_ref())),
             };
             self.found.push(diagnostic);
         }
     }
 }
 
-fn known_keys(known: &BTreeSet<&'static str>, value: &DeValue<'_>) -> String {
-    let list = known.iter().copied().collect::<Vec<_>>().join(", ");
+fn known_keys(known: impl Iterator<Item = &'static str>, value: &DeValue<'_>) -> String {
+    let list = known.collect::<Vec<_>>().join(", ");
     let what = if value.is_table() { "tables and keys" } else { "keys" };
     format!("{what} here: {list}")
 }

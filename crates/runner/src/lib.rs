@@ -49,6 +49,7 @@ mod run_partition;
 mod runner;
 mod stage;
 mod validate;
+mod way_out;
 
 pub use adopt::Adoption;
 pub use job::{Job, Limits, Param};

@@ -11,6 +11,7 @@ use thrice_sql_publish::PublishError;
 use thrice_sql_publish::error::ErrorKind;
 
 use crate::report::Problem;
+use crate::way_out;
 
 /// A connection could not be made.
 pub fn of_connect(error: &ConnectError) -> Problem {
@@ -32,9 +33,7 @@ pub fn of_ledger(error: &LedgerError) -> Problem {
             Decision::Fail { .. } | Decision::Resolve => ErrorCode::LedgerStatement,
         });
     let mut problem = Problem::new(code, error.to_string());
-    if code == ErrorCode::LedgerVersion {
-        problem = problem.fix("thrice migrate");
-    }
+    problem = way_out::of_ledger(error, problem);
     if code == ErrorCode::PrivilegeMissing {
         problem = problem.fix("grant thrice_worker to this login; the roles are in the ledger's grants.sql");
     }
@@ -85,8 +84,8 @@ pub(crate) fn of_publish(error: &PublishError) -> Problem {
             "raise [timeouts] in the pipeline, or statement_timeout of the role, or make the query faster".to_owned(),
         );
     }
-    if code == ErrorCode::PrivilegeMissing {
-        problem.fix = Some("grant the role what the message names".to_owned());
+    if problem.fix.is_none() {
+        problem.fix = way_out::of_code(code, &problem.what);
     }
     problem
 }
@@ -95,6 +94,9 @@ pub(crate) fn of_publish(error: &PublishError) -> Problem {
 pub(crate) fn of_query(error: &PublishError) -> Problem {
     let mut problem = of_publish(error);
     problem.position = error.position();
+    if problem.code == ErrorCode::SqlFailed {
+        problem.fix = Some("correct the query; `thrice lint --db` asks the server without running it".to_owned());
+    }
     problem
 }
 
@@ -109,8 +111,10 @@ pub(crate) fn existing_rows(rows: i64) -> Problem {
 
 /// A check could not be evaluated.
 pub(crate) fn of_check(error: &CheckError) -> Problem {
-    let mut problem = Problem::new(code_of(error.sqlstate(), error.is_connection_lost()), error.to_string());
+    let code = code_of(error.sqlstate(), error.is_connection_lost());
+    let mut problem = Problem::new(code, error.to_string());
     problem.sqlstate = error.sqlstate();
+    problem.fix = way_out::of_code(code, &problem.what);
     problem
 }
 

@@ -131,9 +131,25 @@ fn failed_checks(verdict: Verdict) -> Box<Failing> {
     let mut problem = Problem::new(code, failures.join("; "))
         .class(FailureClass::Check)
         .why("what fails a check of severity error is never published; the staged rows are kept for a week")
-        .fix("correct the query or the source, then run the partition again");
+        .fix(way_out(code));
     problem.checks = verdict.results;
     Failing::problem(problem)
+}
+
+const fn way_out(code: ErrorCode) -> &'static str {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "of the others the check's own words say what is wrong")]
+    match code {
+        ErrorCode::RowsOutside => {
+            "make the condition on the interval and target.interval_column mean the same time zone, then run it again"
+        }
+        ErrorCode::EmptyResult => {
+            "see whether the source is loaded; where an interval without rows is right: allow_empty = true under [target]"
+        }
+        ErrorCode::DuplicateKeys => {
+            "give each row a key of its own without a null, or name in target.key the columns that tell rows apart"
+        }
+        _ => "correct the query or the source, then run the partition again",
+    }
 }
 
 fn row_of(result: &CheckResult) -> CheckRow {

@@ -230,16 +230,16 @@ impl Inner {
             ErrorKind::TimedOut { limit, .. } => format!("took longer than {limit:?} and was cancelled on the server"),
             ErrorKind::Cancelled { .. } => "stopped on request and cancelled on the server".to_owned(),
             ErrorKind::ExistingRows { rows } => {
-                format!("the interval already holds {rows} rows that no receipt accounts for")
+                format!("the interval already holds {} that no receipt accounts for", counted(*rows))
             }
             ErrorKind::WrittenDiffers { written, staged } => {
-                format!("{written} rows were written but {staged} were staged, so nothing is published")
+                format!("{} written, {staged} staged, so nothing is published", counted(*written))
             }
             ErrorKind::ReadBackDiffers { rows, staged } if rows == staged => {
-                format!("the interval holds {rows} rows as staged, but their content differs")
+                format!("the interval holds {} as staged, but their content differs", counted(*rows))
             }
             ErrorKind::ReadBackDiffers { rows, staged } => {
-                format!("the interval holds {rows} rows but {staged} were staged")
+                format!("the interval holds {}, {staged} staged", counted(*rows))
             }
             ErrorKind::StagingNotWhole { relation } => {
                 format!("the staging table {relation} is missing or does not hold what was recorded")
@@ -254,6 +254,12 @@ impl Inner {
             ErrorKind::Driver => "a value does not fit the type the server expects".to_owned(),
         }
     }
+}
+
+/// `1 row`, `2 rows`.
+fn counted(rows: i64) -> String {
+    let ending = if rows == 1 { "" } else { "s" };
+    format!("{rows} row{ending}")
 }
 
 fn is_io(error: &tokio_postgres::Error) -> bool {

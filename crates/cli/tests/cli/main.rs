@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 mod database;
+mod explain;
 mod readme;
 mod scratch;
 mod support;

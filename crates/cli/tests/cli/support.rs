@@ -85,7 +85,7 @@ impl Place {
 }
 
 impl Said {
-    fn transcript(&self, words: &str) -> String {
+    pub(crate) fn transcript(&self, words: &str) -> String {
         let code = self.code.map_or_else(|| "a signal".to_owned(), |code| code.to_string());
         let mut text = format!("$ thrice {words}\n");
         for (mark, stream) in [("  ", &self.stdout), ("! ", &self.stderr)] {

@@ -19,6 +19,7 @@ fn help_of_every_command() {
         "status --help",
         "show --help",
         "ledger --help",
+        "explain --help",
         "adopt --help",
         "migrate --help",
         "pg --help",

@@ -1,0 +1,20 @@
+//! Bad inputs, as people type and write them: every line of the list B01 to B109 is tested here, or stands in
+//! `not_yet.rs` with the reason. Each call is made twice, as text and with `--json`.
+
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
+mod cli;
+mod coverage;
+mod data;
+mod db;
+mod edits;
+mod fake_server;
+mod not_yet;
+#[path = "../cli/scratch.rs"]
+mod scratch;
+mod shop;
+mod sql;
+#[path = "../cli/support.rs"]
+mod support;
+mod told;
+mod toml;

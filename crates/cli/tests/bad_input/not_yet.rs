@@ -1,0 +1,54 @@
+//! Lines of the list whose command or key is not built, and what the user meets instead.
+
+use crate::support::Place;
+
+/// Id, what is typed, and why there is no test of it.
+pub(crate) const NOT_YET: [(&str, &str, &str); 30] = [
+    ("B16", "--parallel 0, -1, 1e9, abc", "no command takes --parallel"),
+    ("B17", "backfill plan without --reason or --class", "no backfills"),
+    ("B19", "apply of an unknown plan id", "no backfills"),
+    ("B20", "apply of a plan made 25 h ago", "no backfills"),
+    ("B21", "apply of a plan whose ledger state moved", "no backfills"),
+    ("B22", "apply of a plan whose SQL or TOML changed", "no backfills"),
+    ("B23", "apply twice", "no backfills"),
+    ("B25", "--full-refresh with keys or without a reason", "no full refresh"),
+    ("B27", "--json together with --watch", "no --watch"),
+    ("B28", "rollback with nothing kept", "no rollback"),
+    ("B29", "rollback past a newer publish", "no rollback"),
+    ("B31", "pause of a finished backfill", "no backfills"),
+    ("B32", "prove without a schema for shadow tables", "no prove"),
+    ("B33", "one idempotency key, two calls", "no --idempotency-key"),
+    ("B49", "a cron expression that cannot be read", "cron is refused by name: TH0226"),
+    ("B50", "a cron expression that never fires", "cron is refused by name: TH0226"),
+    ("B52", "percent \"130\"", "guards are refused by name: TH0226"),
+    ("B53", "final_after greater than every revisit", "late_data is refused by name: TH0226"),
+    ("B54", "close_after smaller than a revisit", "late_data is refused by name: TH0226"),
+    ("B55", "a lane that is not in thrice.toml", "lane is refused by name: TH0226"),
+    ("B58", "depends_on in a circle", "depends_on is refused by name: TH0226"),
+    ("B88", "the role is a superuser", "no doctor"),
+    ("B93", "swap of a table that other objects depend on", "the swap strategies are refused by name: TH0226"),
+    ("B94", "a pooler in transaction mode", "no doctor; the run itself works, see the tests of poolers"),
+    ("B99", "the row count fell by 62 %", "the guard is refused by name: TH0226"),
+    ("B101", "POST without a token", "no web page"),
+    ("B102", "a bad date or a large body in a request", "no web page"),
+    ("B103", "markup in a reason", "no web page"),
+    ("B107", "backfill of a pipeline of grain table", "no backfills, and the grain is refused by name: TH0226"),
+    ("B109", "cron boundaries beside a date column", "cron is refused by name: TH0226"),
+];
+
+/// What is known and not built is refused by name, with what to use meanwhile. It is never skipped.
+#[test]
+fn keys_that_are_not_built_are_refused_by_name() {
+    let place = Place::project();
+    let toml = "pipelines/daily_order_summary.toml";
+    let text = std::fs::read_to_string(place.path().join(toml)).unwrap();
+    let more = "lane = \"night\"\ndepends_on = [\"other\"]\n";
+    let tables = "\n[late_data]\nrevisit = [1, 3]\n\n[guards]\nmax_drop = \"30%\"\n\n[backfill]\nparallel = 2\n";
+    let interval = text.replace("[interval]\n", "[interval]\ncron = \"10 25 * * *\"\n");
+    place.write(toml, format!("{more}{interval}{tables}"));
+    let mut settings = insta::Settings::clone_current();
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| insta::assert_snapshot!("not_built_keys", place.transcript(&["lint"])));
+    assert_eq!(place.run("lint").code, Some(2));
+}
