@@ -15,6 +15,7 @@ mod pg;
 mod prepare_sqlx;
 mod process;
 mod psql;
+mod psql_program;
 mod real;
 mod server;
 mod server_user;

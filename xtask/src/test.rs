@@ -9,7 +9,7 @@ use crate::cluster::Cluster;
 use crate::process::cargo;
 use crate::steps::Steps;
 use crate::targets::Targets;
-use crate::{binary, examples, pg, server};
+use crate::{binary, examples, pg, psql_program, server};
 
 /// Every call selects the same packages and features, so that each crate is compiled once: a selection of its own would
 /// have features of its own, and compile half of the dependencies again.
@@ -69,6 +69,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         command
             .env("THRICE_TEST_DATABASE_URL", cluster.url())
             .env("THRICE_TEST_PG_BIN", &server.bin)
+            .env("THRICE_TEST_PSQL", psql_program::program(server)?)
             .env("THRICE_TEST_BIN", &binary);
         steps.run(&format!("integration tests on PostgreSQL {}", server.major), &mut command);
         if plan.whole() {

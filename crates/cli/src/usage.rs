@@ -1,5 +1,7 @@
 //! Reading the command line: clap's findings in the layout of every other error, with our codes.
 
+use std::ffi::OsString;
+
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
 use thrice_core::code::ErrorCode;
@@ -12,7 +14,7 @@ use crate::output::{Output, to_stdout};
 
 /// The parsed command line; or the exit of a call that ends here (`--help`, `--version`, a fault that was reported).
 pub(crate) fn parse() -> Result<Cli, Exit> {
-    let error = match Cli::try_parse() {
+    let error = match Cli::try_parse_from(left_to_psql(std::env::args_os().collect())) {
         Ok(cli) => return Ok(cli),
         Err(error) => error,
     };
@@ -32,6 +34,15 @@ pub(crate) fn parse() -> Result<Cli, Exit> {
             Err(Exit::Usage)
         }
     }
+}
+
+/// What follows `pg psql` is psql's, also where an option of every command has the same letter, as `-q` and `-v` have.
+fn left_to_psql(mut words: Vec<OsString>) -> Vec<OsString> {
+    let Some(at) = words.windows(2).position(|pair| pair[0] == "pg" && pair[1] == "psql") else { return words };
+    if words.get(at + 2).is_some_and(|next| next != "--help" && next != "--") {
+        words.insert(at + 2, "--".into());
+    }
+    words
 }
 
 fn fault(error: &clap::Error) -> Fault {
@@ -84,4 +95,24 @@ fn command_in_words() -> String {
     let tree = Cli::command();
     let word = std::env::args().skip(1).find(|word| tree.find_subcommand(word).is_some());
     word.map_or_else(|| "thrice".to_owned(), |word| format!("thrice {word}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::{Command, Pg};
+
+    #[test]
+    fn what_follows_psql_is_psqls() {
+        let read = |line: &str| {
+            let words = line.split_whitespace().map(OsString::from).collect();
+            let cli = Cli::try_parse_from(left_to_psql(words)).unwrap();
+            let Command::Pg(Pg::Psql { args }) = cli.command else { panic!("{line}") };
+            (cli.global.quiet, args.join(" ".as_ref()).into_string().unwrap())
+        };
+        assert_eq!(read("thrice pg psql -q -v a=1 -C x -f a.sql"), (false, "-q -v a=1 -C x -f a.sql".to_owned()));
+        assert_eq!(read("thrice -q pg psql -h"), (true, "-h".to_owned()));
+        assert_eq!(read("thrice pg psql -- -c q"), (false, "-c q".to_owned()));
+        assert_eq!(read("thrice pg psql"), (false, String::new()));
+    }
 }

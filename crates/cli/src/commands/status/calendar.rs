@@ -38,17 +38,21 @@ pub(super) fn calendar(
     lines.push(
         "C closed  F final  p provisional  R running  . missing  - waiting  ! failed  x failed: check".to_owned(),
     );
-    let flagged: Vec<String> = seen
-        .iter()
-        .filter(|(_, seen)| !seen.flags.is_empty())
-        .take(10)
-        .map(|(partition, seen)| {
-            let flags: Vec<&str> = seen.flags.iter().map(|flag| flag.as_str()).collect();
-            format!("  {}  {}", partition.key, flags.join(", "))
-        })
-        .collect();
-    lines.extend(flagged);
+    lines.extend(flagged(seen));
     lines
+}
+
+/// Partitions with flags, a line each, and how many more there are.
+fn flagged(seen: &[(Partition, Seen)]) -> Vec<String> {
+    const SHOWN: usize = 10;
+    let flagged: Vec<&(Partition, Seen)> = seen.iter().filter(|(_, seen)| !seen.flags.is_empty()).collect();
+    let line = |(partition, seen): &&(Partition, Seen)| {
+        let flags: Vec<&str> = seen.flags.iter().map(|flag| flag.as_str()).collect();
+        format!("  {}  {}", partition.key, flags.join(", "))
+    };
+    let more = flagged.len().saturating_sub(SHOWN);
+    let told = (more > 0).then(|| format!("  and {more} more"));
+    flagged.iter().take(SHOWN).map(line).chain(told).collect()
 }
 
 /// A line a week, Monday first.
@@ -104,7 +108,7 @@ const fn colour(status: PartitionStatus) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use thrice_core::partition_status::Waiting;
+    use thrice_core::partition_status::{PartitionFlag, Waiting};
     use thrice_core::schedule::Schedule;
     use thrice_core::time::Zone;
 
@@ -147,6 +151,19 @@ mod tests {
         assert_eq!(lines, ["            Mo Tu We Th Fr Sa Su", "  W53 12-28            F  !  .  -"]);
         let lines = weeks(&seen(&schedule, "2027-01-03", "FF"), &plain);
         assert_eq!(lines[1..], ["  W53 12-28                     F", "  W01 01-04   F"]);
+    }
+
+    #[test]
+    fn flags_that_do_not_fit_are_counted() {
+        let schedule = Schedule::new(Grain::Day, Zone::named("Asia/Seoul").unwrap());
+        let mut days = seen(&schedule, "2026-03-11", "FFFFFFFFFFFF");
+        for (_, seen) in &mut days[1..] {
+            seen.flags = vec![PartitionFlag::Empty, PartitionFlag::Outdated];
+        }
+        let lines = flagged(&days);
+        assert_eq!(lines[0], "  2026-03-12  empty, outdated");
+        assert_eq!((lines.len(), lines[10].as_str()), (11, "  and 1 more"));
+        assert_eq!(flagged(&days[..3]).len(), 2);
     }
 
     #[test]
