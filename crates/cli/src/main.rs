@@ -14,6 +14,7 @@ mod local_server;
 mod logging;
 mod output;
 mod project;
+mod remedy;
 mod selection;
 mod signals;
 mod usage;
@@ -64,6 +65,7 @@ async fn dispatch(cli: &Cli, output: Output) -> Outcome<Exit> {
         Command::Run(args) => Box::pin(commands::run::run(global, args, output)).await,
         Command::Status(args) => Box::pin(commands::status::run(global, args, output)).await,
         Command::Show(args) => Box::pin(commands::show::run(global, args, output)).await,
+        Command::Why(args) => Box::pin(commands::why::run(global, args, output)).await,
         Command::Ledger(args) => Box::pin(commands::ledger::run(global, args, output)).await,
         Command::Adopt(args) => Box::pin(commands::adopt::run(global, args, output)).await,
         Command::Migrate(args) => Box::pin(commands::migrate::run(global, args, output)).await,

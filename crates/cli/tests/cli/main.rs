@@ -6,4 +6,5 @@ mod database;
 mod readme;
 mod scratch;
 mod support;
+mod why;
 mod words;
