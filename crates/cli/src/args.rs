@@ -16,6 +16,7 @@ Start    init     write a project that runs
 Run      run      what is due, or the partitions that you name
 Look     status   calendar of partitions
          show     one partition, its runs and checks
+         why      what a partition waits for or failed of, and what to do
          ledger   runs of all pipelines, newest first
          explain  what an error code means and what to do
 Repair   adopt    record existing rows as published
@@ -136,6 +137,11 @@ pub(crate) enum Command {
         after_help = "Examples:\n  thrice show daily_order_summary 2026-03-24\n  thrice show daily_order_summary yesterday\n  thrice show daily_order_summary 2026-03-24 --json\n\nExit codes: 0 shown, 2 no such partition, 7 no database"
     )]
     Show(Show),
+    /// Why a partition stands where it stands, and what would change it
+    #[command(
+        after_help = "Examples:\n  thrice why daily_order_summary 2026-03-24\n  thrice why daily_order_summary                    the newest partition that is due\n  thrice why daily_order_summary yesterday --json\n\nExit codes: 0 said, 2 no such partition, 7 no database"
+    )]
+    Why(Why),
     /// Runs of all pipelines, newest first
     #[command(
         after_help = "Examples:\n  thrice ledger\n  thrice ledger daily_order_summary --limit 50\n  thrice ledger --since 2026-03-24T00:00:00+09:00 --json\n\nExit codes: 0 shown, 7 no database"
@@ -279,6 +285,17 @@ pub(crate) struct Show {
     /// Interval
     #[arg(value_name = "K", allow_negative_numbers = true)]
     pub(crate) key: String,
+}
+
+/// `thrice why`
+#[derive(Debug, Args)]
+pub(crate) struct Why {
+    /// Pipeline
+    #[arg(value_name = "P")]
+    pub(crate) pipeline: String,
+    /// Interval; without it the newest one that is due, else the one that has not ended
+    #[arg(value_name = "K", allow_negative_numbers = true)]
+    pub(crate) key: Option<String>,
 }
 
 /// `thrice ledger`

@@ -15,6 +15,7 @@ mod local_server;
 mod logging;
 mod output;
 mod project;
+mod remedy;
 mod selection;
 mod signals;
 mod usage;
@@ -65,6 +66,7 @@ async fn dispatch(cli: &Cli, output: Output) -> Outcome<Exit> {
         Command::Run(args) => Box::pin(commands::run::run(global, args, output)).await,
         Command::Status(args) => Box::pin(commands::status::run(global, args, output)).await,
         Command::Show(args) => Box::pin(commands::show::run(global, args, output)).await,
+        Command::Why(args) => Box::pin(commands::why::run(global, args, output)).await,
         Command::Ledger(args) => Box::pin(commands::ledger::run(global, args, output)).await,
         Command::Explain(args) => commands::explain::run(args, output),
         Command::Adopt(args) => Box::pin(commands::adopt::run(global, args, output)).await,

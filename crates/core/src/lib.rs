@@ -33,7 +33,7 @@
 //! | What are an interval's bounds in the target's column? | [`interval_bounds`] |
 //! | What may a run do next? | [`run`] as types, [`run_state`] as stored |
 //! | An error came back: again, never, or first find out what happened? | [`retry`], [`failure_class`], [`sqlstate`] |
-//! | Where does a partition stand? | [`partition_status`] |
+//! | Where does a partition stand? Why, and what would change it? | [`partition_status`], [`why`] |
 //! | Which code does a fault have? | [`code`] |
 //! | SQL names, durations, reasons, actors, text for people | [`identifier`], [`duration`], [`reason`], [`actor`], [`text`] |
 //!
@@ -103,6 +103,7 @@ pub mod schedule;
 pub mod sqlstate;
 pub mod text;
 pub mod time;
+pub mod why;
 
 pub use grain::Grain;
 pub use identifier::{Identifier, TableName};

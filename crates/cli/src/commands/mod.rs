@@ -11,3 +11,4 @@ pub(crate) mod pg;
 pub(crate) mod run;
 pub(crate) mod show;
 pub(crate) mod status;
+pub(crate) mod why;

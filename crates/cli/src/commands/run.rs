@@ -12,6 +12,7 @@ use thrice_core::schedule::Partition;
 use thrice_runner::{RunRequest, Trigger};
 
 use self::call::Call;
+pub(crate) use self::due::to_run;
 use self::due::{due, refuse_backfill, tell_left};
 use crate::args::{Global, Run};
 use crate::exit_code::Exit;

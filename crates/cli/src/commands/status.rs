@@ -186,7 +186,8 @@ const fn waiting(status: PartitionStatus) -> Option<(&'static str, Timestamp)> {
     }
 }
 
-fn facts(loaded: &Loaded, row: &PartitionRow) -> PartitionFacts {
+/// What the ledger says of a partition, as its status is derived from it.
+pub(crate) fn facts(loaded: &Loaded, row: &PartitionRow) -> PartitionFacts {
     let state = row.last_status.as_deref().and_then(|word| word.parse::<RunState>().ok());
     let class = row.last_failure_class.as_deref().and_then(|word| word.parse::<FailureClass>().ok());
     PartitionFacts {

@@ -6,11 +6,11 @@ use crate::scratch::Scratch;
 use crate::support::Place;
 use serde_json::Value;
 
-const DAY: &str = "run daily_order_summary 2026-03-24";
-const AS_OF: &str = "--as-of 2026-03-26T12:00:00+09:00";
+pub(crate) const DAY: &str = "run daily_order_summary 2026-03-24";
+pub(crate) const AS_OF: &str = "--as-of 2026-03-26T12:00:00+09:00";
 
 /// The project of `init`, its sample source loaded, its ledger made.
-fn shop() -> (Place, Scratch) {
+pub(crate) fn shop() -> (Place, Scratch) {
     let scratch = Scratch::new();
     let place = Place::project().env("DATABASE_URL", scratch.url());
     let sample = std::fs::read_to_string(place.path().join("sample.sql")).unwrap();
@@ -203,7 +203,7 @@ fn a_target_that_does_not_fit_is_refused_before_any_work() {
 }
 
 /// A pipeline whose query takes long enough to look at it from outside.
-fn slow() -> (Place, Scratch) {
+pub(crate) fn slow() -> (Place, Scratch) {
     let (place, scratch) = shop();
     place.change(
         "pipelines/daily_order_summary.sql",
@@ -213,7 +213,7 @@ fn slow() -> (Place, Scratch) {
     (place, scratch)
 }
 
-fn until(what: &str, holds: impl Fn() -> bool) {
+pub(crate) fn until(what: &str, holds: impl Fn() -> bool) {
     let begun = Instant::now();
     while !holds() {
         assert!(begun.elapsed() < Duration::from_secs(30), "not within 30 s: {what}");
@@ -221,7 +221,7 @@ fn until(what: &str, holds: impl Fn() -> bool) {
     }
 }
 
-const SLEEPING: &str =
+pub(crate) const SLEEPING: &str =
     "select count(*) from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()";
 
 #[test]

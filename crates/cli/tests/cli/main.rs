@@ -7,4 +7,5 @@ mod explain;
 mod readme;
 mod scratch;
 mod support;
+mod why;
 mod words;

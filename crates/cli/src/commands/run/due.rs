@@ -1,5 +1,7 @@
 //! Which partitions a call may take: what is due, what is left to people, what would be a backfill.
 
+use std::collections::BTreeMap;
+
 use thrice_core::code::ErrorCode;
 use thrice_core::failure_class::FailureClass;
 use thrice_core::partition_status::PartitionStatus;
@@ -7,6 +9,7 @@ use thrice_core::schedule::Partition;
 use thrice_core::time::Timestamp;
 use thrice_ledger::Ledger;
 
+use crate::commands::status::{Seen, statuses};
 use crate::exit_code::Exit;
 use crate::fault::{Fault, Outcome};
 use crate::output::Output;
@@ -24,14 +27,8 @@ pub(super) struct Due {
 }
 
 pub(super) async fn due(ledger: &Ledger, loaded: &Loaded, as_of: Timestamp) -> Outcome<Due> {
-    let statuses = crate::commands::status::statuses(ledger, loaded, as_of).await?;
-    let partitions = loaded.due.to_run(&loaded.job.schedule, as_of, |start| {
-        statuses.get(&start).is_some_and(|seen| {
-            // an open outcome, or the claim of a worker that may be dead: running it asks the ledger first;
-            // other code than the one that failed gets its own chance
-            seen.status.is_settled() && seen.status != PartitionStatus::Running && !seen.failed_with_other_code
-        })
-    });
+    let statuses = statuses(ledger, loaded, as_of).await?;
+    let partitions = to_run(loaded, &statuses, as_of);
     let left = statuses
         .values()
         .rev()
@@ -42,6 +39,17 @@ pub(super) async fn due(ledger: &Ledger, loaded: &Loaded, as_of: Timestamp) -> O
         })
         .collect();
     Ok(Due { partitions, left })
+}
+
+/// The partitions that `run` takes by itself, newest first.
+pub(crate) fn to_run(loaded: &Loaded, statuses: &BTreeMap<Timestamp, Seen>, as_of: Timestamp) -> Vec<Partition> {
+    loaded.due.to_run(&loaded.job.schedule, as_of, |start| {
+        statuses.get(&start).is_some_and(|seen| {
+            // an open outcome, or the claim of a worker that may be dead: running it asks the ledger first;
+            // other code than the one that failed gets its own chance
+            seen.status.is_settled() && seen.status != PartitionStatus::Running && !seen.failed_with_other_code
+        })
+    })
 }
 
 const fn of_class(class: Option<FailureClass>) -> Exit {

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use thrice_core::code::ErrorCode;
 use thrice_core::failure_class::FailureClass;
 use thrice_core::schedule::Partition;
 use thrice_runner::{Outcome as Ended, PartitionReport, Problem, Progress, Step};
@@ -11,6 +10,7 @@ use thrice_runner::{Outcome as Ended, PartitionReport, Problem, Progress, Step};
 use crate::fault::Fault;
 use crate::output::{Output, count, paint};
 use crate::project::Loaded;
+use crate::remedy::remedies;
 use crate::selection;
 
 /// Steps as lines on standard error.
@@ -133,24 +133,10 @@ pub(super) fn item(loaded: &Loaded, report: &PartitionReport) -> Value {
 pub(super) fn placed(loaded: &Loaded, partition: &Partition, problem: &Problem) -> Fault {
     let mut fault = Fault::of_problem(problem);
     loaded.place(&mut fault, problem.position);
-    let (name, key) = (&loaded.job.name, &partition.key);
-    #[expect(clippy::wildcard_enum_match_arm, reason = "the others know their fix without the call's words")]
-    match problem.code {
-        ErrorCode::ExistingRows => {
-            fault.fix = Some(format!(
-                "record them as published: thrice adopt {name} --from {key} --to {key} --reason \"…\"; \
-                 or replace them: thrice run {name} {key} --overwrite-existing --reason \"…\""
-            ));
-        }
-        ErrorCode::EmptyOverPublished => {
-            fault.fix = Some(format!("if it is right: thrice run {name} {key} --accept-drop --reason \"…\""));
-        }
-        ErrorCode::Closed => fault.fix = Some(format!("thrice run {name} {key} --reopen --reason \"…\"")),
-        ErrorCode::HeldByWorker => fault.fix = Some(format!("thrice run {name} {key} --wait")),
-        ErrorCode::OutcomeUnknown => {
-            fault.fix = Some(format!("thrice run {name} {key} asks the ledger first, so it is safe to run again"));
-        }
-        _ => {}
+    let remedies = remedies(problem.code, &loaded.job.name, partition.key.as_str());
+    if !remedies.is_empty() {
+        let told: Vec<String> = remedies.iter().map(|remedy| format!("{}: {}", remedy.lead, remedy.command)).collect();
+        fault.fix = Some(told.join("; "));
     }
     fault
 }
