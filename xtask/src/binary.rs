@@ -19,6 +19,12 @@ pub(crate) fn plain() -> Result<PathBuf> {
     keep("plain")
 }
 
+/// The binary as a release ships it.
+pub(crate) fn release() -> Result<PathBuf> {
+    process::run(cargo()?.args(["build", "-q", "--release", "-p", "thrice-cli"]))?;
+    Ok(target()?.join("release/thrice"))
+}
+
 /// Copies what was just built, so that the next build does not replace it.
 pub(crate) fn keep(kind: &str) -> Result<PathBuf> {
     let folder = target()?.join("xtask").join(kind);

@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 
 use crate::process::cargo;
 use crate::steps::Steps;
-use crate::{deny, prepare_sqlx, test};
+use crate::{deny, prepare_sqlx, test, tidy};
 
 /// `cargo xtask ci [--no-test]`
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
@@ -18,6 +18,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let clippy = ["clippy", "-q", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"];
     steps.run("clippy", cargo()?.args(clippy));
     steps.run("docs", cargo()?.args(["doc", "-q", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"));
+    println!("\n== tidy");
+    steps.note("tidy", tidy::check());
     println!("\n== offline data of the ledger's queries");
     steps.note("offline data of the ledger's queries", prepare_sqlx::check());
     println!("\n== cargo-deny");

@@ -1,5 +1,5 @@
 //! A throwaway cluster: copied from a template, started, stopped and removed when the value goes, or when this process
-//! ends in any other way. It does not flush to disk (`fsync = off`): it is for tests only.
+//! ends in any other way. One for tests does not flush to disk; one for the benchmark does.
 
 use std::fs;
 use std::net::TcpListener;
@@ -31,6 +31,11 @@ rm -rf "$files" "$sockets"
 exit "$code"
 "#;
 
+/// For tests: fast, and nobody needs the data after a crash of the machine.
+const FOR_TESTS: [&str; 3] = ["fsync=off", "full_page_writes=off", "shared_buffers=128MB"];
+/// For the benchmark: everything that keeps data safe is on, and nothing else happens meanwhile.
+const FOR_BENCH: [&str; 4] = ["fsync=on", "shared_buffers=512MB", "max_wal_size=8GB", "checkpoint_timeout=1h"];
+
 /// What the names of folders for sockets begin with.
 const SOCKETS: &str = "thrice-xtask-";
 
@@ -44,8 +49,17 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    /// Starts a new cluster.
+    /// Starts a new cluster for tests.
     pub(crate) fn start(server: &Server) -> Result<Self> {
+        Self::start_with(server, &FOR_TESTS)
+    }
+
+    /// Starts a new cluster that flushes to disk as a real one does.
+    pub(crate) fn start_for_bench(server: &Server) -> Result<Self> {
+        Self::start_with(server, &FOR_BENCH)
+    }
+
+    fn start_with(server: &Server, settings: &[&str]) -> Result<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         sweep()?;
         let template = template(server)?;
@@ -54,7 +68,7 @@ impl Cluster {
         loop {
             let number = NUMBER.fetch_add(1, Ordering::Relaxed);
             let name = format!("run-{}-{number}", std::process::id());
-            match Self::start_once(server, &template, &name) {
+            match Self::start_once(server, &template, &name, settings) {
                 Ok(cluster) => return Ok(cluster),
                 Err(error) if tries < 2 => eprintln!("once more: {error:#}"),
                 Err(error) => return Err(error),
@@ -63,7 +77,7 @@ impl Cluster {
         }
     }
 
-    fn start_once(server: &Server, template: &Path, name: &str) -> Result<Self> {
+    fn start_once(server: &Server, template: &Path, name: &str, more: &[&str]) -> Result<Self> {
         let folder = server::folder()?.join(name);
         private_folder(&folder)?;
         let data = folder.join("data");
@@ -79,10 +93,8 @@ impl Cluster {
             format!("port={port}"),
             format!("unix_socket_directories={}", sockets.display()),
         ];
-        settings.extend(
-            ["max_connections=200", "fsync=off", "full_page_writes=off", "shared_buffers=128MB", "timezone=UTC"]
-                .map(ToOwned::to_owned),
-        );
+        let always = ["max_connections=200", "timezone=UTC"];
+        settings.extend(always.iter().chain(more).map(|setting| (*setting).to_owned()));
         let log = fs::File::create(log_of(server)?)?;
         let mut command = Command::new("sh");
         command.args(["-c", KEEPER, "keeper"]).arg(&data).arg(&sockets);

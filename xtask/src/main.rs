@@ -1,6 +1,7 @@
 //! `cargo xtask`: drives the project. One file a subcommand; each does its own set-up and leaves nothing running.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a developer's tool talks to its terminal")]
 
+mod bench;
 mod binary;
 mod case_project;
 mod cases;
@@ -23,6 +24,7 @@ mod steps;
 mod targets;
 mod temporary_folder;
 mod test;
+mod tidy;
 
 use anyhow::{Result, bail};
 
@@ -35,9 +37,12 @@ const HELP: &str = "cargo xtask <command>
   cases DIR [NNN…] [--pg V] [-v]
                            bug cases through the real binary: setup, steps, expected rows
   real DIR [--pg V]        pipelines over public data against their checksums (needs psql and python3)
+  bench [W1 W2 W3 start status] [--reps N] [--days N]
+                           what the protocol costs, as ratios to plain SQL of the same run; all of it: docs/performance.md
   mutants [WORD]           break the line behind each promise, in a copy; its test must turn red
   pg list | pg fetch 15 16 17 18
                            servers: what is found here; what is fetched into target/pg
+  tidy                     module docs, code pages, dependency arrows, released migrations, one idea a file
   prepare-sqlx [--check]   renew the offline data of the ledger's queries
 
 THRICE_XTASK_HIDE_INSTALLED=1 acts as if no PostgreSQL were installed.";
@@ -51,8 +56,10 @@ fn main() -> Result<()> {
         Some("ci") => ci::run(rest),
         Some("cases") => cases::run(rest),
         Some("real") => real::run(rest),
+        Some("bench") => bench::run(rest),
         Some("mutants") => mutants::run(rest),
         Some("pg") => pg::run(rest),
+        Some("tidy") => tidy::run(rest),
         Some("prepare-sqlx") => prepare_sqlx::run(rest),
         None | Some("help" | "--help" | "-h") => {
             println!("{HELP}");

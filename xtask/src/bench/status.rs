@@ -1,0 +1,33 @@
+//! `thrice status` over a long history, against psql running one indexed count over the same ledger.
+
+use anyhow::Result;
+
+use crate::bench::Plan;
+use crate::bench::cold::{milliseconds, pair};
+use crate::bench::report::Table;
+use crate::bench::scene::Scene;
+use crate::process::read;
+
+/// 100,000 published hours of a UTC pipeline: the first by a run, the others as runs would have left them.
+pub(crate) fn measure(scene: &Scene, plan: &Plan) -> Result<Table> {
+    scene.reset()?;
+    scene.session.run("create table road.hourly (at timestamptz primary key, n int not null)")?;
+    scene.pipeline(
+        "hourly",
+        "[interval]\ngrain = \"hour\"\ntime_zone = \"UTC\"\nstart = \"2010-01-01T00\"\n\n[target]\ntable = \"road.hourly\"\ninterval_column = \"at\"\n",
+        "select :interval_start as at, 1 as n\nwhere :interval_end > :interval_start\n",
+    )?;
+    read(scene.thrice().args(["run", "hourly", "2010-01-01T00", "-q"]))?;
+    scene.session.run(include_str!("history.sql"))?;
+    let (mut plain, mut ours) = (Vec::new(), Vec::new());
+    for _ in 0..plan.reps * 3 {
+        let mut command = scene.client(&scene.psql);
+        let count = "select count(*) from thrice.partitions where pipeline_id = (select pipeline_id from thrice.pipelines where pipeline_name = 'hourly') \
+                     and interval_epoch = 1 and interval_start >= '2010-01-01Z' and data_attempt_id is not null";
+        plain.push(milliseconds(command.args(["-X", "-q", "-A", "-t", "-c", count]))?);
+        let mut command = scene.thrice();
+        command.args(["status", "hourly", "--from", "2010-01-01T00", "--to", "2021-05-29T15", "--require", "published"]);
+        ours.push(milliseconds(&mut command)?);
+    }
+    Ok(pair("thrice status over 100,000 partitions", ("psql, one indexed count", &plain), ("thrice status", &ours), 3.0))
+}
