@@ -21,6 +21,7 @@ Look     status   calendar of partitions
          explain  what an error code means and what to do
 Repair   adopt    record existing rows as published
 Admin    migrate  create or update the ledger, schema thrice
+         export   completions, man pages
          pg       the private PostgreSQL of the project
 `thrice COMMAND --help` says more of each.
 
@@ -162,6 +163,12 @@ pub(crate) enum Command {
         after_help = "Examples:\n  thrice migrate\n  thrice migrate --info\n  thrice migrate --json\n\nExit codes: 0 current, 5 the ledger is newer than this program, 7 no database"
     )]
     Migrate(Migrate),
+    /// Completions and man pages
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  thrice export completions bash > ~/.local/share/bash-completion/completions/thrice\n  thrice export man ~/.local/share/man/man1\n  thrice export completions zsh > _thrice\n\nExit codes: 0 written, 2 not written"
+    )]
+    Export(Export),
     /// The private PostgreSQL of this project
     #[command(
         subcommand,
@@ -343,6 +350,23 @@ pub(crate) struct Migrate {
     /// Say what would be done, write nothing
     #[arg(long)]
     pub(crate) info: bool,
+}
+
+/// `thrice export`
+#[derive(Debug, Subcommand)]
+pub(crate) enum Export {
+    /// Completions for a shell, on standard output
+    Completions {
+        /// The shell
+        #[arg(value_name = "SHELL")]
+        shell: clap_complete::Shell,
+    },
+    /// A man page for each command
+    Man {
+        /// Folder to write them into; made if it is not there
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+    },
 }
 
 /// `thrice pg`

@@ -46,8 +46,8 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli, output: Output) -> Outcome<Exit> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
+    // one thread: the work is waiting for the server, and waking another thread costs more than each answer
+    let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| fault::Fault::new(thrice_core::code::ErrorCode::Bug, format!("no runtime: {error}")))?;
@@ -69,6 +69,7 @@ async fn dispatch(cli: &Cli, output: Output) -> Outcome<Exit> {
         Command::Why(args) => Box::pin(commands::why::run(global, args, output)).await,
         Command::Ledger(args) => Box::pin(commands::ledger::run(global, args, output)).await,
         Command::Explain(args) => commands::explain::run(args, output),
+        Command::Export(args) => commands::export::run(args, output),
         Command::Adopt(args) => Box::pin(commands::adopt::run(global, args, output)).await,
         Command::Migrate(args) => Box::pin(commands::migrate::run(global, args, output)).await,
         Command::Pg(args) => Box::pin(commands::pg::run(global, args, output)).await,
