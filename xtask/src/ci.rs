@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 
 use crate::process::cargo;
 use crate::steps::Steps;
-use crate::{deny, prepare_sqlx, test};
+use crate::{deny, docs, prepare_sqlx, test};
 
 /// `cargo xtask ci [--no-test]`
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
@@ -20,6 +20,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     steps.run("docs", cargo()?.args(["doc", "-q", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"));
     println!("\n== offline data of the ledger's queries");
     steps.note("offline data of the ledger's queries", prepare_sqlx::check());
+    println!("\n== reference pages of the book");
+    steps.note("reference pages of the book", docs::check());
     println!("\n== cargo-deny");
     steps.note("cargo-deny", deny::check());
     steps.finish()

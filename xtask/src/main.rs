@@ -8,6 +8,7 @@ mod ci;
 mod cluster;
 mod demo;
 mod deny;
+mod docs;
 mod examples;
 mod fetch;
 mod mutants;
@@ -39,6 +40,7 @@ const HELP: &str = "cargo xtask <command>
   pg list | pg fetch 15 16 17 18
                            servers: what is found here; what is fetched into target/pg
   prepare-sqlx [--check]   renew the offline data of the ledger's queries
+  docs [--check | --build] renew the reference pages of the book; is it fresh; the book as web pages
 
 THRICE_XTASK_HIDE_INSTALLED=1 acts as if no PostgreSQL were installed.";
 
@@ -54,6 +56,7 @@ fn main() -> Result<()> {
         Some("mutants") => mutants::run(rest),
         Some("pg") => pg::run(rest),
         Some("prepare-sqlx") => prepare_sqlx::run(rest),
+        Some("docs") => docs::run(rest),
         None | Some("help" | "--help" | "-h") => {
             println!("{HELP}");
             Ok(())
