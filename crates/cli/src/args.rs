@@ -12,6 +12,7 @@ const FIRST_SCREEN: &str = "{name} {version}   {about}
 
 Start    init     write a project that runs
          demo     see it all in a private PostgreSQL, in seconds
+         doctor   look at server, ledger and targets, and say what to mend
          lint     check pipelines without running them
 Run      run      what is due, or the partitions that you name
 Look     status   calendar of partitions
@@ -118,6 +119,11 @@ pub(crate) enum Command {
         after_help = "Examples:\n  thrice demo\n  thrice demo --keep\n  thrice demo --json\n\nExit codes: 0 proved, 7 no PostgreSQL can be started"
     )]
     Demo(Demo),
+    /// Look at connection, server, ledger and targets, and say what to mend
+    #[command(
+        after_help = "Examples:\n  thrice doctor\n  thrice doctor --fix        also drops orphaned staging tables and frees what dead workers claimed\n  thrice doctor --json\n\nExit codes: 0 no FAIL, maybe warnings, 5 a FAIL, 7 no database"
+    )]
+    Doctor(Doctor),
     /// Check pipelines without running them
     #[command(
         after_help = "Examples:\n  thrice lint\n  thrice lint daily_order_summary --db\n  thrice lint --deny warnings --json\n\nExit codes: 0 fine, maybe with warnings, 2 errors, or warnings that are denied, 7 no database"
@@ -191,6 +197,14 @@ pub(crate) struct Demo {
     /// Leave the private PostgreSQL running
     #[arg(long)]
     pub(crate) keep: bool,
+}
+
+/// `thrice doctor`
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// Do what is safe: drop staging tables that nobody needs, free what dead workers claimed; grants nothing
+    #[arg(long)]
+    pub(crate) fix: bool,
 }
 
 /// `thrice lint`

@@ -62,6 +62,7 @@ async fn dispatch(cli: &Cli, output: Output) -> Outcome<Exit> {
     match &cli.command {
         Command::Init(args) => commands::init::run(global, args, output),
         Command::Demo(args) => Box::pin(commands::demo::run(global, args, output)).await,
+        Command::Doctor(args) => Box::pin(commands::doctor::run(global, args, output)).await,
         Command::Lint(args) => Box::pin(commands::lint::run(global, args, output)).await,
         Command::Run(args) => Box::pin(commands::run::run(global, args, output)).await,
         Command::Status(args) => Box::pin(commands::status::run(global, args, output)).await,

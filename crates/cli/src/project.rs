@@ -133,6 +133,16 @@ impl Project {
         Ok(self.pipelines.iter().filter_map(|(_, loaded)| loaded.as_ref().ok()).collect())
     }
 
+    /// The pipelines without errors.
+    pub(crate) fn readable(&self) -> impl Iterator<Item = &Loaded> {
+        self.pipelines.iter().filter_map(|(_, loaded)| loaded.as_ref().ok())
+    }
+
+    /// How many pipelines there are, those with errors included.
+    pub(crate) fn count(&self) -> usize {
+        self.pipelines.len()
+    }
+
     /// What lint has to say of the named pipelines, or of all.
     pub(crate) fn findings(&self, names: &[String]) -> Outcome<Vec<Fault>> {
         for name in names {

@@ -185,6 +185,8 @@ codes! {
     "TH0421" ChildrenWouldBeLost Config "deleting rows would delete or change rows of other tables";
     "TH0422" OtherCluster Refused "another database cluster answers";
     "TH0423" LocalServer Unavailable "the private PostgreSQL cannot be used";
+    "TH0424" WeakSetting Ok "a server setting weakens a promise";
+    "TH0425" ZoneDataDiffers Config "server and thrice disagree about a time zone";
     "TH0501" ReasonMissing Refused "a reason is needed";
     "TH0502" BadReason Usage "the reason is not 3 to 500 printable characters";
     "TH0503" NoConsent Refused "confirmation is needed";

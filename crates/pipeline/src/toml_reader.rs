@@ -114,7 +114,6 @@ pub(crate) struct Reader<'t, 'd> {
     span: Span,
     taken: BTreeSet<&'static str>,
     passed_over: BTreeSet<String>,
-    /// Keys of the format that this version refuses: nobody is told to use them.
     found: &'d mut Diagnostics,
 }
 

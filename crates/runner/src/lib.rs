@@ -57,5 +57,5 @@ pub use prepare::{Examined, Examiner, NotPrepared, Prepared};
 pub use problem::{of_connect as problem_of_connect, of_ledger as problem_of_ledger};
 pub use report::{Done, Outcome, PartitionReport, Problem, Progress, RowCounts, Silent, Step, StepTimes};
 pub use request::{RunRequest, Trigger};
-pub use resume::Swept;
+pub use resume::{Swept, staging_for_nobody};
 pub use runner::{Runner, RunnerOptions};

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use thrice_core::failure_class::FailureClass;
-use thrice_ledger::{AdoptableStaging, Claim, StagingLeft};
+use thrice_ledger::{AdoptableStaging, Claim, Ledger, StagingLeft};
 use thrice_sql_publish::CancellationToken;
 use thrice_sql_publish::checksum::Content;
 use thrice_sql_publish::staging::{self, Staged, StagingName};
@@ -115,37 +115,13 @@ impl Runner {
     /// Drops staging tables of the pipeline that nobody needs any more: of published runs at once, of failed ones when
     /// their rows can no longer be adopted, of refused ones after a week.
     pub async fn sweep(&mut self, prepared: &Prepared, stop: &CancellationToken) -> Result<Swept, Problem> {
-        let left = self
-            .ledger()
-            .staging_left_behind(Some(prepared.row.pipeline_id))
-            .await
-            .map_err(|error| problem::of_ledger(&error))?;
+        let budget = prepared.job.retry.budget;
+        let left = staging_for_nobody(self.ledger(), Some(prepared.row.pipeline_id), |_| budget).await?;
         let mut swept = Swept::default();
-        for table in left {
-            let age = table
-                .seconds_since_end
-                .map_or(Duration::MAX, |age| Duration::try_from_secs_f64(age).unwrap_or_default());
-            let grace = match (table.status.as_deref(), table.failure_class.as_deref()) {
-                (Some("failed"), Some("check" | "guard")) => KEEP_REFUSED,
-                (Some("failed"), Some("transient" | "abandoned")) if self.is_adoptable(&table).await? => {
-                    prepared.job.retry.budget
-                }
-                _ => Duration::ZERO,
-            };
-            if age < grace {
-                continue;
-            }
-            let Ok(name) = StagingName::parse(&format!("{}.{}", staging::SCHEMA, table.relation)) else { continue };
+        for name in left {
             if self.drop_staging(prepared, &name, stop).await { swept.dropped += 1 } else { swept.left += 1 }
         }
         Ok(swept)
-    }
-
-    /// Whether a next run may still take the table over: nothing newer was published, and no newer staging is there.
-    async fn is_adoptable(&self, table: &StagingLeft) -> Result<bool, Problem> {
-        let Some(partition_id) = table.partition_id else { return Ok(false) };
-        let left = self.ledger().adoptable(partition_id).await.map_err(|error| problem::of_ledger(&error))?;
-        Ok(left.is_some_and(|left| Some(left.attempt_id) == table.attempt_id))
     }
 
     /// Drops one staging table; a failure leaves it to the next sweep.
@@ -174,4 +150,41 @@ impl Runner {
             }
         }
     }
+}
+
+/// Staging tables that nobody needs any more, of one pipeline or of all; without a pipeline also those that no run ever
+/// named. `adoptable_for` says how long the rows of a pipeline's failed run may still be taken over: its retry budget.
+///
+/// # Errors
+/// [`Problem`] where the ledger cannot be asked.
+pub async fn staging_for_nobody(
+    ledger: &Ledger,
+    pipeline_id: Option<i32>,
+    adoptable_for: impl Fn(Option<i32>) -> Duration,
+) -> Result<Vec<StagingName>, Problem> {
+    let left = ledger.staging_left_behind(pipeline_id).await.map_err(|error| problem::of_ledger(&error))?;
+    let mut names = Vec::new();
+    for table in left {
+        let age =
+            table.seconds_since_end.map_or(Duration::MAX, |age| Duration::try_from_secs_f64(age).unwrap_or_default());
+        let grace = match (table.status.as_deref(), table.failure_class.as_deref()) {
+            (Some("failed"), Some("check" | "guard")) => KEEP_REFUSED,
+            (Some("failed"), Some("transient" | "abandoned")) if is_adoptable(ledger, &table).await? => {
+                adoptable_for(table.pipeline_id)
+            }
+            _ => Duration::ZERO,
+        };
+        if age < grace {
+            continue;
+        }
+        names.extend(StagingName::parse(&format!("{}.{}", staging::SCHEMA, table.relation)));
+    }
+    Ok(names)
+}
+
+/// Whether a next run may still take the table over: nothing newer was published, and no newer staging is there.
+async fn is_adoptable(ledger: &Ledger, table: &StagingLeft) -> Result<bool, Problem> {
+    let Some(partition_id) = table.partition_id else { return Ok(false) };
+    let left = ledger.adoptable(partition_id).await.map_err(|error| problem::of_ledger(&error))?;
+    Ok(left.is_some_and(|left| Some(left.attempt_id) == table.attempt_id))
 }

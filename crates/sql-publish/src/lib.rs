@@ -63,12 +63,14 @@
 //! This crate holds no SQL of any ledger: what must share its transactions comes as [`Statement`]s from the caller.
 //! It never retries; [`error::PublishError`] says what a retry would need to know.
 
+pub mod access;
 mod bounds;
 pub mod cancel;
 pub mod checksum;
 pub mod columns;
 pub mod error;
 pub mod finding;
+pub mod peek;
 pub mod probe;
 pub mod publish;
 pub mod query;

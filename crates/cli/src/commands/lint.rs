@@ -77,6 +77,7 @@ pub(crate) fn placed(loaded: &Loaded, error: NotPrepared) -> Failed {
     failed
 }
 
-fn sample(loaded: &Loaded, as_of: thrice_core::time::Timestamp) -> Option<thrice_core::schedule::Partition> {
+/// A partition with whose values the query is described.
+pub(crate) fn sample(loaded: &Loaded, as_of: thrice_core::time::Timestamp) -> Option<thrice_core::schedule::Partition> {
     loaded.job.schedule.latest_complete(as_of).or_else(|| loaded.job.schedule.partition_at(loaded.due.start))
 }

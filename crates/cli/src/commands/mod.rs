@@ -2,6 +2,7 @@
 
 pub(crate) mod adopt;
 pub(crate) mod demo;
+pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod export;
 pub(crate) mod init;

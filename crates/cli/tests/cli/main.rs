@@ -3,7 +3,10 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 mod database;
+mod doctor;
 mod explain;
+mod login;
+mod pooler;
 mod readme;
 mod scratch;
 mod support;

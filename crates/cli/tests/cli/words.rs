@@ -14,6 +14,7 @@ fn help_of_every_command() {
         "--help",
         "init --help",
         "demo --help",
+        "doctor --help",
         "lint --help",
         "run --help",
         "status --help",
@@ -107,6 +108,8 @@ fn the_boundary_of_the_delay_is_due() {
 #[test]
 fn no_database() {
     let place = Place::project();
+    let doctor = ["doctor", "doctor --database-url postgres://kim:hush@127.0.0.1:1/shop"];
+    insta::assert_snapshot!("doctor_without_a_database", place.transcript(&doctor));
     insta::assert_snapshot!("no_database_is_configured", place.transcript(&["status", "run", "migrate", "lint --db"]));
     let calls = [
         "status --database-url mysql://root@db/shop",
