@@ -62,8 +62,6 @@ pub struct Check {
 }
 
 const BUILT: [&str; 4] = ["rows", "not_null", "unique", "expression"];
-const LATER: [&str; 9] =
-    ["null_rate", "accepted_values", "range", "distinct", "matches", "references", "freshness", "reconcile", "sql"];
 
 pub(crate) fn read(root: &mut Reader<'_, '_>) -> Vec<Check> {
     let Some(field) = root.take("checks") else { return Vec::new() };
@@ -105,11 +103,9 @@ pub(crate) fn read(root: &mut Reader<'_, '_>) -> Vec<Check> {
 fn one(reader: &mut Reader<'_, '_>) -> Option<(Check, Span)> {
     let name = reader.string("name");
     let severity = severity(reader);
-    for kind in LATER {
-        reader.not_built(kind, "use `expression` over one row, `rows`, `not_null` or `unique`");
-    }
+    reader.all_not_built();
     let given: Vec<&str> = BUILT.into_iter().filter(|kind| reader.has(kind)).collect();
-    let later = LATER.iter().any(|kind| reader.has(kind));
+    let later = reader.has_not_built();
     let rule = rule(reader, name.as_ref().map(|(name, _)| *name));
     if given.len() + usize::from(later) != 1 {
         let (message, fix) = if given.is_empty() {
@@ -165,7 +161,7 @@ fn rule(reader: &mut Reader<'_, '_>, name: Option<&str>) -> Option<CheckRule> {
 
 fn rows<'t>(reader: &mut Reader<'t, '_>, field: &Field<'t>) -> Option<CheckRule> {
     let mut table = reader.inside(field)?;
-    table.not_built("change", "rows = { min = …, max = … }");
+    table.all_not_built();
     let (min, max) = (table.count("min"), table.count("max"));
     let has_either = table.has("min") || table.has("max") || table.has("change");
     if !has_either {

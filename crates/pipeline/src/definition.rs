@@ -15,6 +15,7 @@ use toml::de::DeValue;
 use crate::checks_table::{self, Check, CheckRule};
 use crate::diagnostic::{Checked, Diagnostic, Diagnostics, Span};
 use crate::interval_table::{self, IntervalRules};
+use crate::keys::File;
 use crate::limits_tables::{self, Timeouts};
 use crate::placeholders::{BUILT_IN, VarValue};
 use crate::project::Project;
@@ -75,7 +76,7 @@ impl Definition {
                     .fix("letters, digits, `_`, `-` and `.`, beginning with a letter or digit; rename the file"),
             );
         }
-        let mut root = Reader::root(file, text, &table, &mut found);
+        let mut root = Reader::root(File::Pipeline, file, text, &table, &mut found);
         let description = root.string("description").map(|(text, _)| text.to_owned());
         let owner = root.string("owner").map(|(text, _)| text.to_owned());
         let labels = labels(&mut root);
@@ -88,7 +89,7 @@ impl Definition {
         let retry = limits_tables::retry(&mut root);
         let timeouts = limits_tables::timeouts(&mut root);
         let session = session_table::read(&mut root);
-        not_built(&mut root);
+        root.all_not_built();
         root.finish();
         let definition = interval.zip(target).zip(sql_path).map(|((interval, (target, table_span)), sql_path)| Self {
             name: name.to_owned(),
@@ -337,20 +338,4 @@ fn inside_project(folder: &str, written: &str) -> Option<String> {
         }
     }
     (!parts.is_empty()).then(|| parts.join("/"))
-}
-
-fn not_built(root: &mut Reader<'_, '_>) {
-    root.not_built("lane", "leave it out: this version has no lanes");
-    root.not_built(
-        "late_data",
-        "run the interval again by its key when the late rows are there: thrice run PIPELINE KEY",
-    );
-    root.not_built("sources", "leave it out; let the scheduler wait for the source, or use `delay`");
-    root.not_built("guards", "[[checks]] rows = { min = … }");
-    root.not_built(
-        "depends_on",
-        "call `thrice run` in order, or gate with `thrice status PIPELINE --require published`",
-    );
-    root.not_built("notify", "use the exit status of `thrice run`, or its `--json`");
-    root.not_built("backfill", "thrice run PIPELINE --from KEY --to KEY");
 }

@@ -48,8 +48,7 @@ pub(crate) fn read(root: &mut Reader<'_, '_>, project_zone: Option<&Zone>) -> Op
         return None;
     };
     let mut table = root.inside(&field)?;
-    table.not_built("cron", "grain = \"day\" with `delay`: the delay says when it runs, the grain what it covers");
-    table.not_built("week_start", "it belongs to weeks; use grain = \"day\"");
+    table.all_not_built();
     let grain = grain(&mut table);
     let named = project::zone(&mut table);
     let zone = if table.has("time_zone") { named } else { project_zone.cloned() };

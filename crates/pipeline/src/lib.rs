@@ -37,6 +37,7 @@ pub mod code_hash;
 pub mod definition;
 pub mod diagnostic;
 pub mod interval_table;
+pub mod keys;
 pub mod limits_tables;
 pub mod lint;
 mod pipeline;

@@ -7,6 +7,7 @@ use thrice_core::time::Zone;
 use toml::de::DeValue;
 
 use crate::diagnostic::{Checked, Diagnostics};
+use crate::keys::{self, File};
 use crate::toml_reader::{self, Field, Reader};
 
 /// A worker that stopped answering for so long is taken for dead, where its connection does not tell.
@@ -53,11 +54,11 @@ impl Project {
     pub fn read(file: &str, bytes: &[u8]) -> Result<Checked<Self>, Diagnostics> {
         let (text, table) = toml_reader::parse(file, bytes, "[project] name = \"…\"")?;
         let mut found = Diagnostics::new();
-        let mut root = Reader::root(file, text, &table, &mut found);
+        let mut root = Reader::root(File::Project, file, text, &table, &mut found);
         let shared = project_table(&mut root);
         let database = database_table(&mut root);
         let lease_ttl = lease_table(&mut root);
-        root.not_built("lanes", "leave it out: this version has no lanes");
+        root.all_not_built();
         newer_tables(&mut root);
         root.finish();
         let project = shared.map(|(name, time_zone)| Self { name, time_zone, database, lease_ttl });
@@ -167,10 +168,10 @@ fn lease_table(root: &mut Reader<'_, '_>) -> HumanDuration {
 
 /// A whole table that this version has never heard of was most likely written for a later one.
 fn newer_tables(root: &mut Reader<'_, '_>) {
-    let tables = ["project", "database", "lanes", "lease"];
+    let tables: Vec<&str> = keys::of_table(File::Project, "").map(|key| key.name).collect();
     for (name, Field { key_span, value, .. }) in root.all() {
         let is_table = matches!(value, DeValue::Table(_));
-        if tables.contains(&name.as_str()) || !is_table || did_you_mean(&name, tables).is_some() {
+        if tables.contains(&name.as_str()) || !is_table || did_you_mean(&name, tables.iter().copied()).is_some() {
             continue;
         }
         let version = env!("CARGO_PKG_VERSION");

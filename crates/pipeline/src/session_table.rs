@@ -8,6 +8,7 @@ use thrice_core::identifier::Identifier;
 use toml::de::DeValue;
 
 use crate::diagnostic::Diagnostic;
+use crate::keys::{self, File, Kind, Setting};
 use crate::toml_reader::{Field, Reader};
 
 /// The checked table `[session]`.
@@ -18,48 +19,6 @@ pub struct Session {
     /// Planner settings with their values as PostgreSQL reads them.
     pub settings: BTreeMap<&'static str, String>,
 }
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Switch,
-    Memory,
-    Number,
-    Count,
-}
-
-const SETTINGS: [(&str, Kind); 31] = [
-    ("work_mem", Kind::Memory),
-    ("temp_buffers", Kind::Memory),
-    ("effective_cache_size", Kind::Memory),
-    ("hash_mem_multiplier", Kind::Number),
-    ("random_page_cost", Kind::Number),
-    ("seq_page_cost", Kind::Number),
-    ("max_parallel_workers_per_gather", Kind::Count),
-    ("from_collapse_limit", Kind::Count),
-    ("join_collapse_limit", Kind::Count),
-    ("default_statistics_target", Kind::Count),
-    ("geqo", Kind::Switch),
-    ("jit", Kind::Switch),
-    ("enable_async_append", Kind::Switch),
-    ("enable_bitmapscan", Kind::Switch),
-    ("enable_gathermerge", Kind::Switch),
-    ("enable_hashagg", Kind::Switch),
-    ("enable_hashjoin", Kind::Switch),
-    ("enable_incremental_sort", Kind::Switch),
-    ("enable_indexonlyscan", Kind::Switch),
-    ("enable_indexscan", Kind::Switch),
-    ("enable_material", Kind::Switch),
-    ("enable_memoize", Kind::Switch),
-    ("enable_mergejoin", Kind::Switch),
-    ("enable_nestloop", Kind::Switch),
-    ("enable_parallel_append", Kind::Switch),
-    ("enable_parallel_hash", Kind::Switch),
-    ("enable_partition_pruning", Kind::Switch),
-    ("enable_partitionwise_aggregate", Kind::Switch),
-    ("enable_partitionwise_join", Kind::Switch),
-    ("enable_seqscan", Kind::Switch),
-    ("enable_sort", Kind::Switch),
-];
 
 /// Settings that thrice sets itself, with the reason.
 const PINNED: [(&str, &str); 7] = [
@@ -77,11 +36,12 @@ pub(crate) fn read(root: &mut Reader<'_, '_>) -> Session {
     let Some(field) = root.take("session") else { return session };
     let Some(mut table) = root.inside(&field) else { return session };
     session.search_path = table.take("search_path").and_then(|field| search_path(&mut table, &field));
-    for (name, kind) in SETTINGS {
-        if let Some(field) = table.take(name)
-            && let Some(value) = setting(&mut table, &field, kind)
+    for key in keys::of_table(File::Pipeline, "session") {
+        if let Kind::Setting(of) = key.kind
+            && let Some(field) = table.take(key.name)
+            && let Some(value) = setting(&mut table, &field, of)
         {
-            session.settings.insert(name, value);
+            session.settings.insert(key.name, value);
         }
     }
     for (name, field) in table.all() {
@@ -137,7 +97,7 @@ fn split_names(text: &str) -> Vec<String> {
     .collect()
 }
 
-fn setting(table: &mut Reader<'_, '_>, field: &Field<'_>, kind: Kind) -> Option<String> {
+fn setting(table: &mut Reader<'_, '_>, field: &Field<'_>, of: Setting) -> Option<String> {
     let written = match field.value {
         DeValue::String(text) => text.trim().to_owned(),
         DeValue::Boolean(value) => (if *value { "on" } else { "off" }).to_owned(),
@@ -145,13 +105,13 @@ fn setting(table: &mut Reader<'_, '_>, field: &Field<'_>, kind: Kind) -> Option<
         DeValue::Float(number) => number.as_str().to_owned(),
         DeValue::Integer(_) | DeValue::Datetime(_) | DeValue::Array(_) | DeValue::Table(_) => String::new(),
     };
-    let (fits, fix) = match kind {
-        Kind::Switch => (matches!(written.as_str(), "on" | "off"), "true or false"),
-        Kind::Memory => (is_memory(&written), "a size such as \"256MB\""),
-        Kind::Number => {
+    let (fits, fix) = match of {
+        Setting::Switch => (matches!(written.as_str(), "on" | "off"), "true or false"),
+        Setting::Memory => (is_memory(&written), "a size such as \"256MB\""),
+        Setting::Number => {
             (written.parse::<f64>().is_ok_and(|number| number.is_finite() && number >= 0.0), "a number such as 1.1")
         }
-        Kind::Count => (written.parse::<u32>().is_ok_and(|count| count <= 1_000_000), "a whole number"),
+        Setting::Whole => (written.parse::<u32>().is_ok_and(|count| count <= 1_000_000), "a whole number"),
     };
     if fits {
         return Some(written);

@@ -176,7 +176,7 @@ fn strategy(reader: &mut Reader<'_, '_>) -> Option<Strategy> {
         if strategy == "merge" {
             reader.know(key);
         } else {
-            reader.not_built(key, "leave it out: it belongs to strategy \"merge\"");
+            reader.not_built(key);
         }
     }
     (strategy == "delete_insert").then_some(Strategy::DeleteInsert)

@@ -10,6 +10,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
+use crate::keys::{self, Built, File, Key, Kind};
 use crate::{secrets, source_text};
 
 /// Parses a file into its outermost table, or says why it is none.
@@ -105,6 +106,7 @@ pub(crate) struct Field<'t> {
 
 /// One table that is being read.
 pub(crate) struct Reader<'t, 'd> {
+    kind: File,
     file: &'t str,
     text: &'t str,
     path: String,
@@ -112,14 +114,19 @@ pub(crate) struct Reader<'t, 'd> {
     span: Span,
     taken: BTreeSet<&'static str>,
     passed_over: BTreeSet<String>,
-    /// Keys of the format that this version refuses: nobody is told to use them.
-    refused: BTreeSet<&'static str>,
     found: &'d mut Diagnostics,
 }
 
 impl<'t, 'd> Reader<'t, 'd> {
-    pub(crate) fn root(file: &'t str, text: &'t str, table: &'t DeTable<'t>, found: &'d mut Diagnostics) -> Self {
+    pub(crate) fn root(
+        kind: File,
+        file: &'t str,
+        text: &'t str,
+        table: &'t DeTable<'t>,
+        found: &'d mut Diagnostics,
+    ) -> Self {
         Self {
+            kind,
             file,
             text,
             path: String::new(),
@@ -127,7 +134,6 @@ impl<'t, 'd> Reader<'t, 'd> {
             span: 0..text.len(),
             taken: BTreeSet::new(),
             passed_over: BTreeSet::new(),
-            refused: BTreeSet::new(),
             found,
         }
     }
@@ -139,6 +145,7 @@ impl<'t, 'd> Reader<'t, 'd> {
             return None;
         };
         Some(Reader {
+            kind: self.kind,
             file: self.file,
             text: self.text,
             path: field.path.clone(),
@@ -146,7 +153,6 @@ impl<'t, 'd> Reader<'t, 'd> {
             span: field.span.clone(),
             taken: BTreeSet::new(),
             passed_over: BTreeSet::new(),
-            refused: BTreeSet::new(),
             found: self.found,
         })
     }
@@ -172,8 +178,21 @@ impl<'t, 'd> Reader<'t, 'd> {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 
+    /// The keys of the format that this table may have.
+    fn keys(&self) -> Vec<&'static Key> {
+        // `checks[2].rows` is a table `checks.rows`
+        let names: Vec<&str> = self.path.split('.').filter_map(|name| name.split('[').next()).collect();
+        keys::of_table(self.kind, &names.join(".")).collect()
+    }
+
+    /// Whether the format has the key, with one of these kinds of values.
+    fn is_of(&self, key: &str, of: impl Fn(Kind) -> bool) -> bool {
+        self.keys().iter().any(|known| known.name == key && of(known.kind))
+    }
+
     /// Takes a key of the format, if the file has it.
     pub(crate) fn take(&mut self, key: &'static str) -> Option<Field<'t>> {
+        debug_assert!(self.is_of(key, |_| true), "the table of keys lacks {}", self.join(key));
         self.taken.insert(key);
         let (name, value) = self.table.iter().find(|(name, _)| name.get_ref() == key)?;
         Some(self.field(name, value))
@@ -212,10 +231,22 @@ impl<'t, 'd> Reader<'t, 'd> {
         self.report(diagnostic);
     }
 
+    /// Refuses every key of this table whose feature this version does not have.
+    pub(crate) fn all_not_built(&mut self) {
+        for key in self.keys().iter().filter(|key| matches!(key.built, Built::No(_))) {
+            self.not_built(key.name);
+        }
+    }
+
+    /// True where the file has a key whose feature this version does not have.
+    pub(crate) fn has_not_built(&self) -> bool {
+        self.keys().iter().any(|key| matches!(key.built, Built::No(_)) && self.has(key.name))
+    }
+
     /// Refuses a key of the format whose feature this version does not have.
-    pub(crate) fn not_built(&mut self, key: &'static str, meanwhile: &str) {
-        self.refused.insert(key);
-        if let Some(field) = self.take(key) {
+    pub(crate) fn not_built(&mut self, key: &'static str) {
+        let known = self.keys().iter().find(|known| known.name == key).map(|known| known.built);
+        if let (Some(Built::No(meanwhile)), Some(field)) = (known, self.take(key)) {
             let message = format!("`{}` is known, but not built in this version", field.path);
             self.refuse_feature(message, field.key_span, meanwhile);
         }
@@ -253,11 +284,14 @@ impl<'t, 'd> Reader<'t, 'd> {
     }
 
     pub(crate) fn string(&mut self, key: &'static str) -> Option<(&'t str, Field<'t>)> {
+        let text = |kind| !matches!(kind, Kind::Flag | Kind::Count | Kind::Column | Kind::Columns | Kind::TableName);
+        debug_assert!(self.is_of(key, text), "{}", self.join(key));
         let field = self.take(key)?;
         self.text_of(&field).map(|text| (text, field))
     }
 
     pub(crate) fn boolean(&mut self, key: &'static str) -> Option<(bool, Field<'t>)> {
+        debug_assert!(self.is_of(key, |kind| kind == Kind::Flag), "{}", self.join(key));
         let field = self.take(key)?;
         let Some(value) = field.value.as_bool() else {
             self.wrong_type(&field, "true or false");
@@ -268,6 +302,7 @@ impl<'t, 'd> Reader<'t, 'd> {
 
     /// A whole number of at least zero.
     pub(crate) fn count(&mut self, key: &'static str) -> Option<(u64, Field<'t>)> {
+        debug_assert!(self.is_of(key, |kind| kind == Kind::Count), "{}", self.join(key));
         let field = self.take(key)?;
         let Some(integer) = field.value.as_integer() else {
             self.wrong_type(&field, "a whole number");
@@ -282,7 +317,9 @@ impl<'t, 'd> Reader<'t, 'd> {
 
     /// A duration such as `2h10m`; the place inside a plain string is exact.
     pub(crate) fn duration(&mut self, key: &'static str) -> Option<(HumanDuration, Field<'t>)> {
-        let (text, field) = self.string(key)?;
+        debug_assert!(self.is_of(key, |kind| kind == Kind::Duration), "{}", self.join(key));
+        let field = self.take(key)?;
+        let text = self.text_of(&field)?;
         match HumanDuration::parse(text) {
             Ok(duration) => Some((duration, field)),
             Err(error) => {
@@ -328,7 +365,9 @@ impl<'t, 'd> Reader<'t, 'd> {
 
     /// A column name, written as in SQL.
     pub(crate) fn identifier(&mut self, key: &'static str) -> Option<(Identifier, Field<'t>)> {
-        let (text, field) = self.string(key)?;
+        debug_assert!(self.is_of(key, |kind| kind == Kind::Column), "{}", self.join(key));
+        let field = self.take(key)?;
+        let text = self.text_of(&field)?;
         match Identifier::parse(text) {
             Ok(name) => Some((name, field)),
             Err(error) => {
@@ -340,7 +379,9 @@ impl<'t, 'd> Reader<'t, 'd> {
 
     /// A table name with its schema.
     pub(crate) fn table_name(&mut self, key: &'static str) -> Option<(TableName, Field<'t>)> {
-        let (text, field) = self.string(key)?;
+        debug_assert!(self.is_of(key, |kind| kind == Kind::TableName), "{}", self.join(key));
+        let field = self.take(key)?;
+        let text = self.text_of(&field)?;
         match TableName::parse(text) {
             Ok(name) => Some((name, field)),
             Err(error) => {
@@ -352,6 +393,7 @@ impl<'t, 'd> Reader<'t, 'd> {
 
     /// One or more column names, each once.
     pub(crate) fn identifiers(&mut self, key: &'static str) -> Option<(Vec<Identifier>, Field<'t>)> {
+        debug_assert!(self.is_of(key, |kind| kind == Kind::Columns), "{}", self.join(key));
         let field = self.take(key)?;
         let Some(array) = field.value.as_array() else {
             self.wrong_type(&field, "a list of column names");
@@ -381,14 +423,16 @@ impl<'t, 'd> Reader<'t, 'd> {
         Some((names, field))
     }
 
-    /// Reports every key that nobody took.
+    /// Reports every key that the format does not have.
     pub(crate) fn finish(self) {
+        let known: BTreeSet<&str> = self.keys().iter().map(|key| key.name).collect();
+        debug_assert_eq!(known, self.taken, "keys of [{}] that nothing reads", self.path);
         for (name, value) in self.table {
             let name_text: &str = name.get_ref();
-            if self.taken.contains(name_text) || self.passed_over.contains(name_text) {
+            if known.contains(name_text) || self.passed_over.contains(name_text) {
                 continue;
             }
-            let nearest = did_you_mean(name_text, self.taken.iter().copied());
+            let nearest = did_you_mean(name_text, known.iter().copied());
             let place = if self.path.is_empty() { String::new() } else { format!(" in [{}]", self.path) };
             let shown = printable(name_text);
             let mut diagnostic =
@@ -398,15 +442,17 @@ impl<'t, 'd> Reader<'t, 'd> {
                 Some(nearest) => {
                     diagnostic.label(format!("did you mean `{nearest}`?")).fix(format!("write `{nearest}`"))
                 }
-                None => diagnostic.fix(known_keys(self.taken.difference(&self.refused).copied(), value.get_ref())),
+                None => diagnostic.fix(known_keys(&self.keys(), value.get_ref())),
             };
             self.found.push(diagnostic);
         }
     }
 }
 
-fn known_keys(known: impl Iterator<Item = &'static str>, value: &DeValue<'_>) -> String {
-    let list = known.collect::<Vec<_>>().join(", ");
+/// What a table may have; nobody is told to use what is not built.
+fn known_keys(keys: &[&Key], value: &DeValue<'_>) -> String {
+    let built = keys.iter().filter(|key| !matches!(key.built, Built::No(_)));
+    let list = built.map(|key| key.name).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(", ");
     let what = if value.is_table() { "tables and keys" } else { "keys" };
     format!("{what} here: {list}")
 }
