@@ -121,6 +121,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_code_ends_a_call_as_its_class_says() {
+        for code in ErrorCode::ALL {
+            assert_eq!(Exit::of_code(*code).number(), code.class().exit(), "{code}");
+        }
+    }
+
+    #[test]
     fn an_open_outcome_outranks_what_failed() {
         assert_eq!(Exit::worst([Exit::Ok, Exit::Sql, Exit::Unknown, Exit::Checks]), Exit::Unknown);
         assert_eq!(Exit::worst([Exit::Checks, Exit::Refused]), Exit::Refused);

@@ -1,7 +1,7 @@
 //! Every error code in one table: id, class and title.
 //!
-//! A code names one kind of fault for people, scripts and documentation; the class decides the exit code (the CLI maps
-//! it). Same input, same code.
+//! A code names one kind of fault for people, scripts and documentation; the class decides the exit code. Same input,
+//! same code.
 
 use std::fmt;
 
@@ -44,6 +44,21 @@ impl ErrorClass {
             Self::Unknown => "unknown",
             Self::Stopped => "stopped",
             Self::Bug => "bug",
+        }
+    }
+
+    /// The exit code of a call that ends with a code of this class.
+    pub const fn exit(self) -> u8 {
+        match self {
+            Self::Ok => 0,
+            Self::Bug => 1,
+            Self::Usage | Self::Config => 2,
+            Self::Checks => 4,
+            Self::Refused => 5,
+            Self::Unavailable => 7,
+            Self::Sql => 8,
+            Self::Unknown => 9,
+            Self::Stopped => 130,
         }
     }
 }
