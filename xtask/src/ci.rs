@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 
 use crate::process::cargo;
 use crate::steps::Steps;
-use crate::{deny, prepare_sqlx, test, tidy};
+use crate::{deny, docs, prepare_sqlx, test, tidy};
 
 /// `cargo xtask ci [--no-test]`
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
@@ -22,6 +22,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     steps.note("tidy", tidy::check());
     println!("\n== offline data of the ledger's queries");
     steps.note("offline data of the ledger's queries", prepare_sqlx::check());
+    println!("\n== reference pages of the book");
+    steps.note("reference pages of the book", docs::check());
     println!("\n== cargo-deny");
     steps.note("cargo-deny", deny::check());
     steps.finish()

@@ -9,6 +9,7 @@ mod ci;
 mod cluster;
 mod demo;
 mod deny;
+mod docs;
 mod examples;
 mod fetch;
 mod mutants;
@@ -44,6 +45,7 @@ const HELP: &str = "cargo xtask <command>
                            servers: what is found here; what is fetched into target/pg
   tidy                     module docs, code pages, dependency arrows, released migrations, one idea a file
   prepare-sqlx [--check]   renew the offline data of the ledger's queries
+  docs [--check | --build] renew the reference pages of the book; is it fresh; the book as web pages
 
 THRICE_XTASK_HIDE_INSTALLED=1 acts as if no PostgreSQL were installed.";
 
@@ -61,6 +63,7 @@ fn main() -> Result<()> {
         Some("pg") => pg::run(rest),
         Some("tidy") => tidy::run(rest),
         Some("prepare-sqlx") => prepare_sqlx::run(rest),
+        Some("docs") => docs::run(rest),
         None | Some("help" | "--help" | "-h") => {
             println!("{HELP}");
             Ok(())

@@ -1,0 +1,102 @@
+//! The page about the ledger's tables: their columns as a migrated database has them, with our texts.
+
+use std::fmt::Write as _;
+use std::fs;
+
+use anyhow::{Context, Result, bail};
+
+use super::ledger_texts::{TABLES, Table};
+use crate::cluster::Cluster;
+use crate::process::root;
+use crate::psql::Session;
+use crate::server::{self, MAJORS};
+
+const COLUMNS: &str = "
+select c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, a.attidentity <> '', pg_get_expr(d.adbin, d.adrelid)
+  from pg_class c
+  join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+  left join pg_attrdef d on d.adrelid = c.oid and d.adnum = a.attnum
+ where c.relnamespace = 'thrice'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
+ order by c.oid, a.attnum";
+
+const KEYS: &str = "
+select c.relname, k.contype, pg_get_constraintdef(k.oid)
+  from pg_constraint k join pg_class c on c.oid = k.conrelid
+ where c.relnamespace = 'thrice'::regnamespace and not c.relispartition and k.contype in ('p', 'u', 'f') and k.conparentid = 0
+ order by c.oid, array_position(array['p', 'u', 'f']::\"char\"[], k.contype), k.conname";
+
+/// The page.
+pub(super) fn page() -> Result<String> {
+    let cluster = Cluster::start(&server::of_version(MAJORS[0])?)?;
+    let session = Session::open(&cluster.url())?;
+    let folder = root()?.join("crates/ledger/migrations");
+    let mut migrations: Vec<_> = fs::read_dir(&folder)
+        .with_context(|| folder.display().to_string())?
+        .flatten()
+        .map(|file| file.path())
+        .collect();
+    migrations.sort();
+    for migration in migrations {
+        session.run(&fs::read_to_string(&migration)?).with_context(|| migration.display().to_string())?;
+    }
+    let mut page = String::from(
+        "# Ledger tables\n\n\
+         The schema `thrice`, made by `thrice migrate` in the database that is published into. The tables are for reading: \
+         nothing but thrice writes them.\n",
+    );
+    let (columns, keys) = (session.rows(COLUMNS)?, session.rows(KEYS)?);
+    complete(&columns)?;
+    for table in TABLES {
+        section(&mut page, table, &columns, &keys)?;
+    }
+    Ok(page)
+}
+
+/// The cells of the lines that begin with this table's name.
+fn of_table<'r>(rows: &'r [String], table: &'r str, cells: usize) -> impl Iterator<Item = Vec<&'r str>> {
+    rows.iter()
+        .map(move |row| row.splitn(cells, '|').collect())
+        .filter(move |row: &Vec<&str>| row.first() == Some(&table))
+}
+
+/// Fails where a column has no text, or a text no column.
+fn complete(columns: &[String]) -> Result<()> {
+    let there: Vec<(&str, &str)> = columns
+        .iter()
+        .filter_map(|row| {
+            let mut cells = row.split('|');
+            cells.next().zip(cells.next())
+        })
+        .collect();
+    let told = TABLES.iter().flat_map(|table| table.columns.iter().map(|(column, _)| (table.name, *column)));
+    let told: Vec<(&str, &str)> = told.collect();
+    let missing = there.iter().filter(|column| !told.contains(column));
+    let too_many = told.iter().filter(|column| !there.contains(column));
+    let lines: Vec<String> = missing
+        .map(|(table, column)| format!("{table}.{column} has no text"))
+        .chain(too_many.map(|(table, column)| format!("{table}.{column} is in no database")))
+        .collect();
+    if lines.is_empty() { Ok(()) } else { bail!("xtask/src/docs/ledger_texts.rs:\n  {}", lines.join("\n  ")) }
+}
+
+fn section(page: &mut String, table: &Table, columns: &[String], keys: &[String]) -> Result<()> {
+    write!(page, "\n## thrice.{}\n\n{}\n\n| column | type | |\n|---|---|---|\n", table.name, table.text)?;
+    for cells in of_table(columns, table.name, 6) {
+        let [_, column, kind, not_null, identity, default] = cells.as_slice() else { bail!("{cells:?}") };
+        let text = table.columns.iter().find(|(name, _)| name == column).map_or("", |(_, text)| text);
+        let null = if *not_null == "t" { "" } else { ", may be null" };
+        let default = match (*identity, *default) {
+            ("t", _) => ", numbered".to_owned(),
+            (_, "") => String::new(),
+            (_, default) => format!(", default `{}`", default.replace('|', "\\|")),
+        };
+        writeln!(page, "| `{column}` | {kind}{null}{default} | {text} |")?;
+    }
+    let lines: Vec<String> = of_table(keys, table.name, 3)
+        .filter_map(|cells| cells.get(2).map(|definition| format!("- `{}`\n", definition.to_lowercase())))
+        .collect();
+    if !lines.is_empty() {
+        write!(page, "\n{}", lines.concat())?;
+    }
+    Ok(())
+}
