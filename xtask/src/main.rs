@@ -12,6 +12,7 @@ mod deny;
 mod docs;
 mod examples;
 mod fetch;
+mod migrations;
 mod mutants;
 mod pg;
 mod prepare_sqlx;

@@ -8,6 +8,7 @@ use std::time::SystemTime;
 use anyhow::{Context, Result, bail};
 
 use crate::cluster::Cluster;
+use crate::migrations;
 use crate::process::{cargo, root, run as call};
 use crate::psql::Session;
 use crate::server::{self, MAJORS};
@@ -65,11 +66,7 @@ fn fresh() -> Result<BTreeMap<String, String>> {
     let cluster = Cluster::start(&server::of_version(MAJORS[0])?)?;
     let session = Session::open(&cluster.url())?;
     let ledger = root()?.join("crates/ledger");
-    let mut migrations: Vec<_> = fs::read_dir(ledger.join("migrations"))?.flatten().map(|file| file.path()).collect();
-    migrations.sort();
-    for migration in migrations {
-        session.run(&fs::read_to_string(&migration)?).with_context(|| migration.display().to_string())?;
-    }
+    migrations::run(&session)?;
     let folder = TemporaryFolder::new("sqlx")?;
     touch(&ledger.join("src/lib.rs"))?;
     let checked = call(

@@ -59,9 +59,12 @@ pub(crate) fn check() -> Result<()> {
         let text = fs::read_to_string(root()?.join(file)).with_context(|| file.clone())?;
         wrong.extend(of_file(file, &text));
     }
-    wrong.extend(LARGE.iter().filter(|(name, _)| !files.iter().any(|file| file == name)).map(|(name, _)| {
-        format!("xtask/src/tidy.rs: {name} is excused for its length and does not exist")
-    }));
+    wrong.extend(
+        LARGE
+            .iter()
+            .filter(|(name, _)| !files.iter().any(|file| file == name))
+            .map(|(name, _)| format!("xtask/src/tidy.rs: {name} is excused for its length and does not exist")),
+    );
     wrong.extend(of_codes()?);
     wrong.extend(of_arrows(&metadata()?)?);
     wrong.extend(of_core()?);
@@ -137,9 +140,14 @@ fn of_arrows(metadata: &Value) -> Result<Vec<String>> {
 }
 
 fn of_core() -> Result<Vec<String>> {
-    let tree = read(cargo()?.args(["tree", "-q", "-p", "thrice-core", "-e", "normal", "--prefix", "none", "-f", "{p}"]))?;
+    let tree =
+        read(cargo()?.args(["tree", "-q", "-p", "thrice-core", "-e", "normal", "--prefix", "none", "-f", "{p}"]))?;
     let inside: BTreeSet<&str> = tree.lines().filter_map(|line| line.split_whitespace().next()).collect();
-    Ok(NOT_IN_CORE.iter().filter(|name| inside.contains(**name)).map(|name| format!("thrice-core is built with {name}")).collect())
+    Ok(NOT_IN_CORE
+        .iter()
+        .filter(|name| inside.contains(**name))
+        .map(|name| format!("thrice-core is built with {name}"))
+        .collect())
 }
 
 /// A migration that has been released stays as it is: databases out there have run it.
@@ -175,9 +183,7 @@ mod unit {
 
     #[test]
     fn an_arrow_that_was_not_drawn_is_told() {
-        let package = |name: &str, on: &str, kind: Value| {
-            json!({ "packages": [{ "name": name, "dependencies": [{ "name": on, "kind": kind }] }] })
-        };
+        let package = |name: &str, on: &str, kind: Value| json!({ "packages": [{ "name": name, "dependencies": [{ "name": on, "kind": kind }] }] });
         assert!(of_arrows(&package("thrice-ledger", "thrice-core", Value::Null)).unwrap().is_empty());
         assert_eq!(of_arrows(&package("thrice-core", "thrice-ledger", Value::Null)).unwrap().len(), 1);
         assert!(of_arrows(&package("thrice-core", "thrice-ledger", json!("dev"))).unwrap().is_empty());

@@ -442,18 +442,17 @@ impl<'t, 'd> Reader<'t, 'd> {
                 Some(nearest) => {
                     diagnostic.label(format!("did you mean `{nearest}`?")).fix(format!("write `{nearest}`"))
                 }
-                None => {
-                    let built = self.keys().into_iter().filter(|key| !matches!(key.built, Built::No(_)));
-                    diagnostic.fix(known_keys(built.map(|key| key.name).collect(), value.get_ref()))
-                }
+                None => diagnostic.fix(known_keys(&self.keys(), value.get_ref())),
             };
             self.found.push(diagnostic);
         }
     }
 }
 
-fn known_keys(known: BTreeSet<&str>, value: &DeValue<'_>) -> String {
-    let list = known.into_iter().collect::<Vec<_>>().join(", ");
+/// What a table may have; nobody is told to use what is not built.
+fn known_keys(keys: &[&Key], value: &DeValue<'_>) -> String {
+    let built = keys.iter().filter(|key| !matches!(key.built, Built::No(_)));
+    let list = built.map(|key| key.name).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(", ");
     let what = if value.is_table() { "tables and keys" } else { "keys" };
     format!("{what} here: {list}")
 }

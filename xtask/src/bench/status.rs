@@ -26,8 +26,22 @@ pub(crate) fn measure(scene: &Scene, plan: &Plan) -> Result<Table> {
                      and interval_epoch = 1 and interval_start >= '2010-01-01Z' and data_attempt_id is not null";
         plain.push(milliseconds(command.args(["-X", "-q", "-A", "-t", "-c", count]))?);
         let mut command = scene.thrice();
-        command.args(["status", "hourly", "--from", "2010-01-01T00", "--to", "2021-05-29T15", "--require", "published"]);
+        command.args([
+            "status",
+            "hourly",
+            "--from",
+            "2010-01-01T00",
+            "--to",
+            "2021-05-29T15",
+            "--require",
+            "published",
+        ]);
         ours.push(milliseconds(&mut command)?);
     }
-    Ok(pair("thrice status over 100,000 partitions", ("psql, one indexed count", &plain), ("thrice status", &ours), 3.0))
+    Ok(pair(
+        "thrice status over 100,000 partitions",
+        ("psql, one indexed count", &plain),
+        ("thrice status", &ours),
+        3.0,
+    ))
 }

@@ -84,7 +84,15 @@ pub(crate) fn measure(scene: &Scene, workload: &Workload, plan: &Plan) -> Result
         println!("pipelined SQL {:.2} ms, thrice {:.2} ms a partition", newest(&plain), newest(&road));
     }
     let ratio = Spread::of(&ratios(&road.ms, &plain.ms));
-    let columns = ["contender", "ms a partition: least / median / greatest", "ratio", "WAL KiB", "flushes", "catalog rows", "peak MiB"];
+    let columns = [
+        "contender",
+        "ms a partition: least / median / greatest",
+        "ratio",
+        "WAL KiB",
+        "flushes",
+        "catalog rows",
+        "peak MiB",
+    ];
     let mark = Mark { what: format!("{name}: thrice to pipelined SQL"), ratio: ratio.median, most: workload.most };
     let mut table = Table::new(format!("{name}: {what}"), &columns, mark);
     table.row(&plain.cells("pipelined SQL: no staging, no checks, no receipt", "1"));
@@ -95,7 +103,8 @@ pub(crate) fn measure(scene: &Scene, workload: &Workload, plan: &Plan) -> Result
 
 impl Contender {
     fn cells(&self, name: &str, ratio: &str) -> [String; 7] {
-        let median = |figure: fn(&Counted) -> f64| Spread::of(&self.counted.iter().map(figure).collect::<Vec<_>>()).median;
+        let median =
+            |figure: fn(&Counted) -> f64| Spread::of(&self.counted.iter().map(figure).collect::<Vec<_>>()).median;
         [
             name.to_owned(),
             Spread::of(&self.ms).text(2),
@@ -158,5 +167,7 @@ fn medians_of_steps(scene: &Scene) -> Result<String> {
 
 /// A script for pgbench: delete, insert from the query, a ledger row, one commit; sent as one pipeline.
 fn pipelined(Workload { source, start, .. }: &Workload) -> String {
-    include_str!("pipelined.pgbench").replace("{day}", &format!("(date '{start}' + :i::int)")).replace("{source}", source)
+    include_str!("pipelined.pgbench")
+        .replace("{day}", &format!("(date '{start}' + :i::int)"))
+        .replace("{source}", source)
 }

@@ -1,13 +1,12 @@
 //! The page about the ledger's tables: their columns as a migrated database has them, with our texts.
 
 use std::fmt::Write as _;
-use std::fs;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
 use super::ledger_texts::{TABLES, Table};
 use crate::cluster::Cluster;
-use crate::process::root;
+use crate::migrations;
 use crate::psql::Session;
 use crate::server::{self, MAJORS};
 
@@ -29,16 +28,7 @@ select c.relname, k.contype, pg_get_constraintdef(k.oid)
 pub(super) fn page() -> Result<String> {
     let cluster = Cluster::start(&server::of_version(MAJORS[0])?)?;
     let session = Session::open(&cluster.url())?;
-    let folder = root()?.join("crates/ledger/migrations");
-    let mut migrations: Vec<_> = fs::read_dir(&folder)
-        .with_context(|| folder.display().to_string())?
-        .flatten()
-        .map(|file| file.path())
-        .collect();
-    migrations.sort();
-    for migration in migrations {
-        session.run(&fs::read_to_string(&migration)?).with_context(|| migration.display().to_string())?;
-    }
+    migrations::run(&session)?;
     let mut page = String::from(
         "# Ledger tables\n\n\
          The schema `thrice`, made by `thrice migrate` in the database that is published into. The tables are for reading: \

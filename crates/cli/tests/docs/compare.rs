@@ -39,6 +39,10 @@ fn masked(line: &str) -> Option<String> {
         if clock {
             "[time]".clone_into(&mut words[at + 1]);
         }
+        if let Some(rest) = after_instant(&words[at]) {
+            found = true;
+            words[at] = format!("[time]{rest}");
+        }
         if at > 0 && words[at - 1] == "by" && !heading {
             found = true;
             "[user]".clone_into(&mut words[at]);
@@ -56,6 +60,15 @@ fn masked(line: &str) -> Option<String> {
 fn is_date(word: &str) -> bool {
     word.len() == 10
         && word.bytes().enumerate().all(|(at, b)| if at == 4 || at == 7 { b == b'-' } else { b.is_ascii_digit() })
+}
+
+/// What follows an instant of the machine's clock: it has a fraction of a second, which the instants of `--as-of` and of
+/// intervals do not have.
+fn after_instant(word: &str) -> Option<&str> {
+    let (date, time) = word.split_once('T')?;
+    let instant = time.trim_end_matches([',', ')']);
+    let clock = is_date(date) && instant.contains(':') && instant.contains('.');
+    clock.then(|| &time[instant.len()..])
 }
 
 /// `[..]` is any text.
@@ -77,6 +90,10 @@ fn what_differs_between_machines_is_masked_and_nothing_else() {
     let row = "#1   daily  2026-03-24  published  100   manual   kim  2026-03-25 02:10:04Z";
     assert!(same_line(row, "#1   daily  2026-03-24  published  100   manual   postgres  2026-11-30 09:28:03Z"));
     assert!(!same_line(row, "#2   daily  2026-03-24  published  100   manual   postgres  2026-11-30 09:28:03Z"));
+    let instant = "at 2026-11-30T10:30:37.222938Z, 100 rows";
+    assert!(same_line(instant, "at 2026-03-25T02:10:04.5Z, 100 rows"));
+    assert!(!same_line(instant, "at 2026-03-25T02:10:04.5Z, 99 rows"));
+    assert!(!same_line("until 2026-03-26T00:00:00Z", "until 2026-03-27T00:00:00Z"));
     assert!(!same_line("  W13 03-23   F  F  -", "  W13 03-23   F  -  F"));
     assert!(!same_line("  W13 03-23   F  -", "  W13 03-23      F  -"), "a calendar is told by its columns");
     assert!(same_line("plan [..] of [..]", "plan bf-1 of daily"));

@@ -9,14 +9,34 @@ use crate::source;
 /// A page that says so has a database of its own on the tests' server; the others have none, and may start one.
 const ON_A_SERVER: &str = "<!-- database: DATABASE_URL -->";
 
+/// A page that says so does something at a moment, which a busy machine may miss.
+const TIMING: &str = "<!-- timing:";
+
 pub(crate) fn run(path: &str) {
     let file = source().join(path);
     let text = std::fs::read_to_string(&file).unwrap();
+    let tries = if text.contains(TIMING) { 3 } else { 1 };
+    let mut outcome = (Vec::new(), Vec::new());
+    for _ in 0..tries {
+        outcome = once(path, &text);
+        if outcome.0.is_empty() {
+            return;
+        }
+    }
+    let (wrong, changes) = outcome;
+    if std::env::var_os("THRICE_DOCS_UPDATE").is_some_and(|value| value == "1") {
+        std::fs::write(&file, updated(&text, changes)).unwrap();
+    }
+    panic!("{path}:\n{}", wrong.join("\n"));
+}
+
+/// What is wrong with a page, and what would correct it.
+fn once(path: &str, text: &str) -> (Vec<String>, Vec<(Shown, Vec<String>)>) {
     let scratch = text.contains(ON_A_SERVER).then(Scratch::new);
     let mut session = Session::start(scratch.as_ref().map(Scratch::url));
     let mut wrong: Vec<String> = Vec::new();
     let mut changes: Vec<(Shown, Vec<String>)> = Vec::new();
-    for step in steps(&text) {
+    for step in steps(text) {
         let did = session.run(&step.command);
         let real = session.folder().canonicalize().unwrap();
         let lines: Vec<String> =
@@ -42,10 +62,7 @@ pub(crate) fn run(path: &str) {
             changes.push((shown, lines));
         }
     }
-    if std::env::var_os("THRICE_DOCS_UPDATE").is_some_and(|value| value == "1") {
-        std::fs::write(&file, updated(&text, changes)).unwrap();
-    }
-    assert!(wrong.is_empty(), "{path}:\n{}", wrong.join("\n"));
+    (wrong, changes)
 }
 
 fn difference(shown: &[String], printed: &[String]) -> String {
@@ -65,6 +82,9 @@ fn difference(shown: &[String], printed: &[String]) -> String {
 fn updated(text: &str, changes: Vec<(Shown, Vec<String>)>) -> String {
     let mut lines: Vec<String> = text.lines().map(ToOwned::to_owned).collect();
     for (shown, printed) in changes.into_iter().rev() {
+        // a line that says the same stays as it was written
+        let kept = |line: String| shown.lines.iter().find(|old| same_line(old, &line)).cloned().unwrap_or(line);
+        let printed: Vec<String> = printed.into_iter().map(kept).collect();
         lines.splice(shown.first..shown.first + shown.lines.len(), printed);
     }
     lines.join("\n") + "\n"
