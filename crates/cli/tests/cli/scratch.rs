@@ -49,6 +49,12 @@ impl Scratch {
             .expect("one row")
     }
 
+    /// What the server says to statements that it refuses.
+    pub(crate) fn refusal(&self, sql: &str) -> String {
+        let said = self.runtime.block_on(async { connect(&self.url).await.simple_query(sql).await });
+        said.expect_err(sql).as_db_error().expect("the server refused").message().to_owned()
+    }
+
     fn on(&self, url: &str, sql: &str) -> Vec<SimpleQueryMessage> {
         self.runtime.block_on(async {
             let client = connect(url).await;
