@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
+use thrice_connect::{ConnectErrorKind, ConnectionSettings, Sources};
 use thrice_core::code::ErrorCode;
 
 use crate::args::{Global, Init};
@@ -23,41 +24,99 @@ pub(crate) fn run(global: &Global, args: &Init, output: Output) -> Outcome<Exit>
         Some(dir) => global.dir.join(dir),
         None => global.dir.clone(),
     };
-    let has_url = std::env::var_os("DATABASE_URL").is_some_and(|url| !url.is_empty());
-    let created = write(&dir, has_url)?;
+    let server = Server::of_environment()?;
+    let created = write(&dir, server)?;
     for path in &created {
         output.line(format!("created {path}"));
     }
-    let next = next(args.folder.as_deref(), has_url);
+    output.note(format!("database: {}", server.told()));
+    let next = next(args.folder.as_deref(), server);
     output.note("next:");
     for command in &next {
         output.note(format!("  {command}"));
     }
-    output.object(&json!({ "schema": "thrice.init/1", "created": created, "next": next }));
+    output.object(&json!({ "schema": "thrice.init/1", "created": created, "database": server.word(), "next": next }));
     Ok(Exit::Ok)
 }
 
+/// Where a new project has its database: what the environment names comes first in every later call as well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Server {
+    /// DATABASE_URL is set.
+    Url,
+    /// It is not, but PGHOST or PGDATABASE is.
+    PgVariables,
+    /// Nothing is set: the project has one of its own.
+    Private,
+}
+
+impl Server {
+    /// Whether the server that is named can be reached so is asked later; an empty variable names none.
+    fn of_environment() -> Outcome<Self> {
+        let url = std::env::var_os("DATABASE_URL");
+        if url.is_some_and(|url| !url.is_empty()) {
+            return Ok(Self::Url);
+        }
+        match ConnectionSettings::resolve(&Sources::of_process(None, None).0) {
+            Ok(None) => Ok(Self::Private),
+            Err(error) if error.kind() == ConnectErrorKind::Malformed => Err(error.into()),
+            Ok(Some(_)) | Err(_) => Ok(Self::PgVariables),
+        }
+    }
+
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Url => "url_env",
+            Self::PgVariables => "pg_variables",
+            Self::Private => "local",
+        }
+    }
+
+    const fn told(self) -> &'static str {
+        match self {
+            Self::Url => "the one in DATABASE_URL; thrice.toml names the variable",
+            Self::PgVariables => "the one in the PG* variables, until DATABASE_URL is set",
+            Self::Private => {
+                "a private PostgreSQL under .thrice/, since DATABASE_URL is not set; \
+                 for a server of yours write url_env = \"DATABASE_URL\" in thrice.toml"
+            }
+        }
+    }
+
+    const fn in_file(self) -> &'static str {
+        match self {
+            Self::Url | Self::PgVariables => {
+                "url_env = \"DATABASE_URL\"    # the name of the environment variable; passwords never stand in this file"
+            }
+            Self::Private => {
+                "mode = \"local\"             # a private PostgreSQL under .thrice/; or: url_env = \"DATABASE_URL\""
+            }
+        }
+    }
+}
+
 /// What to type to see it run.
-fn next(folder: Option<&Path>, has_url: bool) -> Vec<String> {
+fn next(folder: Option<&Path>, server: Server) -> Vec<String> {
     let mut next: Vec<String> = folder.map(|folder| format!("cd {}", folder.display())).into_iter().collect();
-    next.extend(if has_url {
-        vec!["psql \"$DATABASE_URL\" -f sample.sql".to_owned(), "thrice migrate".to_owned()]
-    } else {
-        vec!["thrice pg psql -f sample.sql".to_owned()]
-    });
+    let load: &[&str] = match server {
+        Server::Url => &["psql \"$DATABASE_URL\" -f sample.sql", "thrice migrate"],
+        Server::PgVariables => &["psql -f sample.sql", "thrice migrate"],
+        Server::Private => &["thrice pg psql -f sample.sql"],
+    };
+    next.extend(load.iter().map(|&command| command.to_owned()));
     next.push("thrice run daily_order_summary 2026-03-24".to_owned());
     next.push("thrice status daily_order_summary --month 2026-03".to_owned());
     next
 }
 
 /// Writes the project, or nothing where a file is in the way.
-pub(crate) fn write(dir: &Path, has_url: bool) -> Outcome<Vec<String>> {
+pub(crate) fn write(dir: &Path, server: Server) -> Outcome<Vec<String>> {
     let name = dir
         .canonicalize()
         .unwrap_or_else(|_| dir.to_path_buf())
         .file_name()
         .map_or_else(|| "project".to_owned(), |name| name.to_string_lossy().into_owned());
-    let mut files: Vec<(PathBuf, String)> = vec![(PathBuf::from("thrice.toml"), thrice_toml(&name, has_url))];
+    let mut files: Vec<(PathBuf, String)> = vec![(PathBuf::from("thrice.toml"), thrice_toml(&name, server))];
     files.extend(FILES.iter().map(|(path, text)| (PathBuf::from(path), (*text).to_owned())));
     let in_the_way: Vec<String> = files
         .iter()
@@ -83,14 +142,10 @@ pub(crate) fn write(dir: &Path, has_url: bool) -> Outcome<Vec<String>> {
     Ok(created)
 }
 
-fn thrice_toml(name: &str, has_url: bool) -> String {
-    let database = if has_url {
-        "url_env = \"DATABASE_URL\"    # the name of the environment variable; passwords never stand in this file"
-    } else {
-        "mode = \"local\"             # a private PostgreSQL under .thrice/; or: url_env = \"DATABASE_URL\""
-    };
+fn thrice_toml(name: &str, server: Server) -> String {
     let name: String = name.chars().filter(|c| !c.is_control() && *c != '"' && *c != '\\').collect();
     format!(
-        "[project]\nname = \"{name}\"\ntime_zone = \"Asia/Seoul\"    # default of the pipelines: an IANA name\n\n[database]\n{database}\n"
+        "[project]\nname = \"{name}\"\ntime_zone = \"Asia/Seoul\"    # default of the pipelines: an IANA name\n\n[database]\n{}\n",
+        server.in_file()
     )
 }

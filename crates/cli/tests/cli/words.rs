@@ -151,6 +151,53 @@ fn init_writes_a_project_and_never_over_one() {
 }
 
 #[test]
+fn init_writes_down_the_database_that_the_environment_names() {
+    for (set, word, written, load) in [
+        (vec![], "local", "mode = \"local\"", "thrice pg psql -f sample.sql"),
+        (vec![("DATABASE_URL", "postgres://kim@127.0.0.1/shop")], "url_env", "url_env =", "psql \"$DATABASE_URL\" -f sample.sql"),
+        (vec![("PGHOST", "127.0.0.1")], "pg_variables", "url_env =", "psql -f sample.sql"),
+    ] {
+        let place = set.iter().fold(Place::empty(), |place, (name, value)| place.env(name, value));
+        let said = place.run("init --json").json();
+        assert_eq!(said["database"], word);
+        assert_eq!(said["next"][0], load);
+        let text = std::fs::read_to_string(place.path().join("thrice.toml")).unwrap();
+        assert!(text.contains(written), "{text}");
+    }
+}
+
+#[test]
+fn an_empty_variable_does_not_lead_to_another_database() {
+    for name in ["DATABASE_URL", "PGHOST"] {
+        let private = Place::empty();
+        assert_eq!(private.run("init").code, Some(0));
+        let private = private.env(name, "");
+        for words in ["status", "run", "migrate", "ledger", "init other"] {
+            let said = private.run(words);
+            assert_eq!(said.code, Some(2), "{words}: {}", said.stderr);
+            assert!(said.stderr.contains(&format!("TH0402]: {name} is set and empty")), "{words}: {}", said.stderr);
+        }
+        assert!(!private.path().join(".thrice").exists(), "no private server was made");
+        assert!(!private.path().join("other").exists());
+    }
+}
+
+#[test]
+fn the_environment_comes_before_the_private_server_and_says_so() {
+    let place = Place::empty();
+    assert_eq!(place.run("init").code, Some(0));
+    let place = place.env("DATABASE_URL", "postgres://kim:hush@127.0.0.1:1/shop");
+    let said = place.run("status");
+    assert_eq!(said.code, Some(7), "{}", said.stderr);
+    let note = "note: postgres://kim:***@127.0.0.1:1/shop is used: DATABASE_URL of the environment comes before mode = \"local\" of thrice.toml\n";
+    assert!(said.stderr.starts_with(note), "{}", said.stderr);
+    for words in ["-q status", "status --database-url postgres://kim@127.0.0.1:1/shop"] {
+        assert!(!place.run(words).stderr.contains("note:"), "{words}");
+    }
+    assert!(!place.path().join(".thrice").exists());
+}
+
+#[test]
 fn wrong_project_files() {
     let (toml, sql) = ("pipelines/daily_order_summary.toml", "pipelines/daily_order_summary.sql");
     let mut shown = Vec::new();
