@@ -1,6 +1,8 @@
 //! `thrice init`: a project that runs, with a sample source to load. Nothing is ever overwritten.
 
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::io::Write;
+use std::path::Path;
 
 use serde_json::json;
 use thrice_connect::{ConnectErrorKind, ConnectionSettings, Sources};
@@ -12,12 +14,25 @@ use crate::fault::{Fault, Outcome, io_fault};
 use crate::output::Output;
 
 /// The files of a new project, by their paths in it.
-pub(crate) const FILES: [(&str, &str); 4] = [
+pub(crate) const FILES: [(&str, &str); 3] = [
     ("pipelines/daily_order_summary.toml", include_str!("../../template/daily_order_summary.toml")),
     ("pipelines/daily_order_summary.sql", include_str!("../../template/daily_order_summary.sql")),
     ("sample.sql", include_str!("../../template/sample.sql")),
-    (".gitignore", ".thrice/\n"),
 ];
+const IGNORE: &str = ".gitignore";
+/// What git must not see: the private server's files.
+const IGNORED: &str = ".thrice/";
+/// The most bytes that the name of a project may have.
+const NAME: usize = 100;
+
+/// What became of the folder.
+#[derive(Debug)]
+pub(crate) struct Written {
+    /// Paths of new files.
+    created: Vec<String>,
+    /// Paths of files that were there and have a line more.
+    extended: Vec<String>,
+}
 
 pub(crate) fn run(global: &Global, args: &Init, output: Output) -> Outcome<Exit> {
     let dir = match &args.folder {
@@ -25,17 +40,19 @@ pub(crate) fn run(global: &Global, args: &Init, output: Output) -> Outcome<Exit>
         None => global.dir.clone(),
     };
     let server = Server::of_environment()?;
-    let created = write(&dir, server)?;
-    for path in &created {
-        output.line(format!("created {path}"));
-    }
+    let written = write(&dir, server)?;
+    output.lines(written.created.iter().map(|path| format!("created {path}")));
+    output.lines(written.extended.iter().map(|path| format!("added {IGNORED} to {path}")));
     output.note(format!("database: {}", server.told()));
     let next = next(args.folder.as_deref(), server);
     output.note("next:");
     for command in &next {
         output.note(format!("  {command}"));
     }
-    output.object(&json!({ "schema": "thrice.init/1", "created": created, "database": server.word(), "next": next }));
+    output.object(&json!({
+        "schema": "thrice.init/1", "created": written.created, "extended": written.extended,
+        "database": server.word(), "next": next, "exit": Exit::Ok.number(),
+    }));
     Ok(Exit::Ok)
 }
 
@@ -109,43 +126,95 @@ fn next(folder: Option<&Path>, server: Server) -> Vec<String> {
     next
 }
 
-/// Writes the project, or nothing where a file is in the way.
-pub(crate) fn write(dir: &Path, server: Server) -> Outcome<Vec<String>> {
-    let name = dir
-        .canonicalize()
-        .unwrap_or_else(|_| dir.to_path_buf())
-        .file_name()
-        .map_or_else(|| "project".to_owned(), |name| name.to_string_lossy().into_owned());
-    let mut files: Vec<(PathBuf, String)> = vec![(PathBuf::from("thrice.toml"), thrice_toml(&name, server))];
-    files.extend(FILES.iter().map(|(path, text)| (PathBuf::from(path), (*text).to_owned())));
-    let in_the_way: Vec<String> = files
-        .iter()
-        .map(|(path, _)| path)
-        .filter(|path| dir.join(path).exists())
-        .map(|path| path.display().to_string())
-        .collect();
+/// Writes the project, or nothing where a file is in the way. A `.gitignore` is not: it gets the line that it lacks.
+pub(crate) fn write(dir: &Path, server: Server) -> Outcome<Written> {
+    // a folder that is not there yet has its name from the words alone
+    let folder = dir.canonicalize().or_else(|_| std::path::absolute(dir)).unwrap_or_default();
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    let mut files: Vec<(&str, String)> = vec![("thrice.toml", thrice_toml(&project_name(&name), server))];
+    files.extend(FILES.iter().map(|(path, text)| (*path, (*text).to_owned())));
+    // also a link that leads nowhere is something in the way
+    let there = |path: &str| dir.join(path).symlink_metadata().is_ok();
+    let in_the_way: Vec<&str> = files.iter().map(|(path, _)| *path).filter(|path| there(path)).collect();
     if !in_the_way.is_empty() {
         return Err(Fault::new(ErrorCode::BadArgument, format!("already there: {}", in_the_way.join(", ")))
             .why("nothing is overwritten; no file was written")
             .fix("thrice init in another folder")
             .into());
     }
-    let mut created = Vec::new();
+    // read before anything is written: what cannot be read ends the call with nothing done
+    let ignore = if there(IGNORE) { Some(lacking(&dir.join(IGNORE))?) } else { None };
+    let mut written = Written { created: Vec::new(), extended: Vec::new() };
     for (path, text) in files {
-        let at = dir.join(&path);
-        if let Some(parent) = at.parent() {
-            std::fs::create_dir_all(parent).map_err(|error| io_fault("cannot make the folder", parent, &error))?;
-        }
-        std::fs::write(&at, text).map_err(|error| io_fault("cannot write", &at, &error))?;
-        created.push(path.display().to_string());
+        create(dir, path, &text)?;
+        written.created.push(path.to_owned());
     }
-    Ok(created)
+    match ignore {
+        None => {
+            create(dir, IGNORE, &format!("{IGNORED}\n"))?;
+            written.created.push(IGNORE.to_owned());
+        }
+        Some(Some(line)) => {
+            append(&dir.join(IGNORE), &line)?;
+            written.extended.push(IGNORE.to_owned());
+        }
+        Some(None) => {}
+    }
+    Ok(written)
+}
+
+/// The folder's name as the file of a project may hold it.
+fn project_name(folder: &str) -> String {
+    let name: String = folder.chars().filter(|c| !c.is_control() && *c != '"' && *c != '\\').collect();
+    let name = name.get(..name.floor_char_boundary(NAME)).unwrap_or_default().trim();
+    if name.is_empty() { "project".to_owned() } else { name.to_owned() }
+}
+
+fn create(dir: &Path, path: &str, text: &str) -> Outcome<()> {
+    let at = dir.join(path);
+    if let Some(parent) = at.parent() {
+        fs::create_dir_all(parent).map_err(|error| io_fault("cannot make the folder", parent, &error))?;
+    }
+    let file = fs::File::create_new(&at).and_then(|mut file| file.write_all(text.as_bytes()));
+    Ok(file.map_err(|error| io_fault("cannot write", &at, &error))?)
+}
+
+/// What a `.gitignore` lacks, with the line end before it that it may lack as well.
+fn lacking(path: &Path) -> Outcome<Option<String>> {
+    let bytes = fs::read(path).map_err(|error| io_fault("cannot read", path, &error))?;
+    let text = String::from_utf8_lossy(&bytes);
+    let ignored = |line: &str| line.trim_end().trim_start_matches('/').trim_end_matches('/') == ".thrice";
+    if text.lines().any(ignored) {
+        return Ok(None);
+    }
+    let end = if text.contains("\r\n") { "\r\n" } else { "\n" };
+    let before = if text.is_empty() || text.ends_with('\n') { "" } else { end };
+    Ok(Some(format!("{before}{IGNORED}{end}")))
+}
+
+fn append(path: &Path, text: &str) -> Outcome<()> {
+    let file = fs::File::options().append(true).open(path).and_then(|mut file| file.write_all(text.as_bytes()));
+    Ok(file.map_err(|error| io_fault("cannot write", path, &error))?)
 }
 
 fn thrice_toml(name: &str, server: Server) -> String {
-    let name: String = name.chars().filter(|c| !c.is_control() && *c != '"' && *c != '\\').collect();
     format!(
         "[project]\nname = \"{name}\"\ntime_zone = \"Asia/Seoul\"    # default of the pipelines: an IANA name\n\n[database]\n{}\n",
         server.in_file()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_a_project_is_one_that_its_file_may_hold() {
+        assert_eq!(project_name("shop"), "shop");
+        assert_eq!(project_name("a\"b\\c\u{1b}"), "abc");
+        assert_eq!(project_name("\""), "project");
+        assert_eq!(project_name("/"), "/");
+        let long = project_name(&"가게".repeat(30));
+        assert_eq!((long.len(), long.chars().count()), (99, 33));
+    }
 }

@@ -151,6 +151,40 @@ fn init_writes_a_project_and_never_over_one() {
 }
 
 #[test]
+fn init_adds_to_a_gitignore_and_leaves_other_files_alone() {
+    for (had, has, told) in [
+        ("target/\n", "target/\n.thrice/\n", true),
+        ("target/", "target/\n.thrice/\n", true),
+        ("target/\r\n*.log", "target/\r\n*.log\r\n.thrice/\r\n", true),
+        ("", ".thrice/\n", true),
+        ("/.thrice\n", "/.thrice\n", false),
+        (".thrice/ \ntarget/\n", ".thrice/ \ntarget/\n", false),
+    ] {
+        let place = Place::empty();
+        place.write(".gitignore", had).write("README.md", "ours").write("pipelines/other.sql", "select 1");
+        let said = place.run("init");
+        assert_eq!(said.code, Some(0), "{}", said.stderr);
+        let text = |path: &str| std::fs::read_to_string(place.path().join(path)).unwrap();
+        assert_eq!((text(".gitignore").as_str(), text("README.md").as_str()), (has, "ours"));
+        assert_eq!(said.stdout.contains("added .thrice/ to .gitignore\n"), told, "{}", said.stdout);
+        assert!(!said.stdout.contains("created .gitignore"), "{}", said.stdout);
+    }
+    let place = Place::empty();
+    place.write(".gitignore/file", "");
+    assert_eq!(place.run("init").code, Some(2));
+    assert!(!place.path().join("thrice.toml").exists(), "nothing is written where something is in the way");
+}
+
+#[test]
+fn init_in_a_folder_with_a_long_name_writes_a_project_that_can_be_read() {
+    let place = Place::empty();
+    let name = "가게".repeat(35);
+    assert_eq!(place.run(&format!("init {name}")).code, Some(0));
+    let said = place.run(&format!("-C {name} lint"));
+    assert_eq!((said.code, said.stdout.as_str()), (Some(0), "no findings\n"), "{}", said.stderr);
+}
+
+#[test]
 fn init_writes_down_the_database_that_the_environment_names() {
     for (set, word, written, load) in [
         (vec![], "local", "mode = \"local\"", "thrice pg psql -f sample.sql"),
