@@ -21,6 +21,7 @@ Look     status   calendar of partitions
          explain  what an error code means and what to do
 Repair   adopt    record existing rows as published
 Admin    migrate  create or update the ledger, schema thrice
+         grants   the statements that let a login work, or look
          pg       the private PostgreSQL of the project
 `thrice COMMAND --help` says more of each.
 
@@ -162,6 +163,11 @@ pub(crate) enum Command {
         after_help = "Examples:\n  thrice migrate\n  thrice migrate --info\n  thrice migrate --json\n\nExit codes: 0 current, 5 the ledger is newer than this program, 7 no database"
     )]
     Migrate(Migrate),
+    /// The statements that let a login work, or look: roles of the ledger, targets, sources
+    #[command(
+        after_help = "Examples:\n  thrice grants --print\n  thrice grants --print | psql \"$DATABASE_URL\"           as the owner of schema thrice\n  thrice grants --print --json\n\nExit codes: 0 printed, 2 a pipeline cannot be read"
+    )]
+    Grants(Grants),
     /// The private PostgreSQL of this project
     #[command(
         subcommand,
@@ -343,6 +349,14 @@ pub(crate) struct Migrate {
     /// Say what would be done, write nothing
     #[arg(long)]
     pub(crate) info: bool,
+}
+
+/// `thrice grants`
+#[derive(Debug, Args)]
+pub(crate) struct Grants {
+    /// Print them; thrice grants nothing itself
+    #[arg(long, required = true)]
+    pub(crate) print: bool,
 }
 
 /// `thrice pg`

@@ -70,6 +70,7 @@ async fn dispatch(cli: &Cli, output: Output) -> Outcome<Exit> {
         Command::Ledger(args) => Box::pin(commands::ledger::run(global, args, output)).await,
         Command::Explain(args) => commands::explain::run(args, output),
         Command::Adopt(args) => Box::pin(commands::adopt::run(global, args, output)).await,
+        Command::Grants(_) => commands::grants::run(global, output),
         Command::Migrate(args) => Box::pin(commands::migrate::run(global, args, output)).await,
         Command::Pg(args) => Box::pin(commands::pg::run(global, args, output)).await,
     }

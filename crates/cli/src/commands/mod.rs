@@ -3,6 +3,7 @@
 pub(crate) mod adopt;
 pub(crate) mod demo;
 pub(crate) mod explain;
+pub(crate) mod grants;
 pub(crate) mod init;
 pub(crate) mod ledger;
 pub(crate) mod lint;

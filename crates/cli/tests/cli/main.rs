@@ -5,6 +5,7 @@
 mod database;
 mod explain;
 mod readme;
+mod roles;
 mod sample;
 mod scratch;
 mod support;

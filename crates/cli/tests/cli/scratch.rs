@@ -33,6 +33,10 @@ impl Scratch {
         &self.url
     }
 
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Runs statements.
     pub(crate) fn execute(&self, sql: &str) {
         self.on(&self.url, sql);

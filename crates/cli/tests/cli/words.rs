@@ -23,6 +23,7 @@ fn help_of_every_command() {
         "explain --help",
         "adopt --help",
         "migrate --help",
+        "grants --help",
         "pg --help",
     ];
     insta::assert_snapshot!(place.transcript(&calls));
