@@ -4,6 +4,7 @@
 
 mod database;
 mod explain;
+mod private;
 mod readme;
 mod roles;
 mod sample;
