@@ -32,17 +32,15 @@ fn main() -> ExitCode {
     thrice_runner::failpoints::arm_from_environment();
     let cli = match usage::parse() {
         Ok(cli) => cli,
-        Err(exit) => return exit.into(),
+        Err(exit) => return output::end(exit, false).into(),
     };
     logging::start(&cli.global);
     let output = Output::new(&cli.global);
-    match run(&cli, output) {
-        Ok(exit) => exit.into(),
-        Err(failed) => {
-            failed.report(output);
-            failed.exit().into()
-        }
-    }
+    let exit = run(&cli, output).unwrap_or_else(|failed| {
+        failed.report(output);
+        failed.exit()
+    });
+    output::end(exit, output.color_err).into()
 }
 
 fn run(cli: &Cli, output: Output) -> Outcome<Exit> {

@@ -378,6 +378,22 @@ fn a_reader_that_goes_away_ends_the_call_quietly() {
 }
 
 #[test]
+fn data_that_cannot_be_written_is_not_lost_in_silence() {
+    let place = Place::project();
+    for words in ["lint", "lint --json", "explain", "--help", "--version", "init other --json", "grants --print"] {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let ended = place.command(words).stdout(full).stderr(Stdio::piped()).spawn().unwrap().wait_with_output().unwrap();
+        let told = String::from_utf8(ended.stderr).unwrap();
+        assert_eq!(ended.status.code(), Some(2), "{words}: {told}");
+        assert!(told.contains("error[TH0105]: standard output cannot be written: No space left"), "{words}: {told}");
+    }
+    // what went wrong before keeps its exit
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let words = "run daily_order_summary 2026-03-25 --json --as-of 2026-03-25T00:00:00Z";
+    assert_eq!(place.command(words).stdout(full).stderr(Stdio::null()).status().unwrap().code(), Some(5));
+}
+
+#[test]
 fn names_in_other_scripts_are_written_as_they_are_in_any_locale() {
     let place = Place::project().env("LANG", "C").env("LC_ALL", "C");
     for ending in ["toml", "sql"] {
