@@ -23,6 +23,7 @@ Look     status   calendar of partitions
 Repair   adopt    record existing rows as published
 Admin    migrate  create or update the ledger, schema thrice
          export   completions, man pages
+         grants   the statements that let a login work, or look
          pg       the private PostgreSQL of the project
 `thrice COMMAND --help` says more of each.
 
@@ -175,6 +176,11 @@ pub(crate) enum Command {
         after_help = "Examples:\n  thrice export completions bash > ~/.local/share/bash-completion/completions/thrice\n  thrice export man ~/.local/share/man/man1\n  thrice export completions zsh > _thrice\n\nExit codes: 0 written, 2 not written"
     )]
     Export(Export),
+    /// The statements that let a login work, or look: roles of the ledger, targets, sources
+    #[command(
+        after_help = "Examples:\n  thrice grants --print\n  thrice grants --print | psql \"$DATABASE_URL\"           as the owner of schema thrice\n  thrice grants --print --json\n\nExit codes: 0 printed, 2 a pipeline cannot be read"
+    )]
+    Grants(Grants),
     /// The private PostgreSQL of this project
     #[command(
         subcommand,
@@ -381,6 +387,14 @@ pub(crate) enum Export {
         #[arg(value_name = "DIR")]
         folder: PathBuf,
     },
+}
+
+/// `thrice grants`
+#[derive(Debug, Args)]
+pub(crate) struct Grants {
+    /// Print them; thrice grants nothing itself
+    #[arg(long, required = true)]
+    pub(crate) print: bool,
 }
 
 /// `thrice pg`

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use thrice_connect::{ConnectionSettings, Sources};
+use thrice_connect::{ConnectionSettings, Origin, Sources};
 use thrice_core::actor::Actor;
 use thrice_core::code::ErrorCode;
 use thrice_ledger::Ledger;
@@ -37,7 +37,12 @@ pub(crate) async fn find(global: &Global, project: Option<&Project>, output: Out
     for warning in warnings {
         output.note(format!("warning: {warning}"));
     }
-    if let Some((settings, _origin)) = ConnectionSettings::resolve(&sources)? {
+    if let Some((settings, origin)) = ConnectionSettings::resolve(&sources)? {
+        if origin != Origin::Flag && project.is_some_and(|project| project.database == DatabaseChoice::Local) {
+            output.note(format!(
+                "note: {settings} is used: {origin} of the environment comes before mode = \"local\" of thrice.toml"
+            ));
+        }
         return Ok(Database { settings, private: false, os_user: sources.os_user });
     }
     if let Some(project) = project

@@ -123,7 +123,7 @@ pub(crate) fn fault(error: LocalPostgresError) -> Fault {
             fault.why(why).fix("install one (apt install postgresql, brew install postgresql), or THRICE_PG_BIN=/folder/with/initdb, or --database-url URL of another server")
         }
         LocalPostgresError::InUse { .. } => {
-            fault.why("they would lose their connection").fix("end them first, or thrice pg stop --force")
+            fault.why("they would lose their connection").fix("end them first, or: thrice pg stop --force")
         }
         LocalPostgresError::OtherHost { .. } => {
             fault.why("two machines on one cluster destroy it").fix("use another folder on this machine")

@@ -32,17 +32,15 @@ fn main() -> ExitCode {
     thrice_runner::failpoints::arm_from_environment();
     let cli = match usage::parse() {
         Ok(cli) => cli,
-        Err(exit) => return exit.into(),
+        Err(exit) => return output::end(exit, false).into(),
     };
     logging::start(&cli.global);
     let output = Output::new(&cli.global);
-    match run(&cli, output) {
-        Ok(exit) => exit.into(),
-        Err(failed) => {
-            failed.report(output);
-            failed.exit().into()
-        }
-    }
+    let exit = run(&cli, output).unwrap_or_else(|failed| {
+        failed.report(output);
+        failed.exit()
+    });
+    output::end(exit, output.color_err).into()
 }
 
 fn run(cli: &Cli, output: Output) -> Outcome<Exit> {
@@ -72,6 +70,7 @@ async fn dispatch(cli: &Cli, output: Output) -> Outcome<Exit> {
         Command::Explain(args) => commands::explain::run(args, output),
         Command::Export(args) => commands::export::run(args, output),
         Command::Adopt(args) => Box::pin(commands::adopt::run(global, args, output)).await,
+        Command::Grants(_) => commands::grants::run(global, output),
         Command::Migrate(args) => Box::pin(commands::migrate::run(global, args, output)).await,
         Command::Pg(args) => Box::pin(commands::pg::run(global, args, output)).await,
     }

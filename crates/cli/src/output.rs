@@ -1,12 +1,15 @@
 //! Where text goes: data on standard output, everything else on standard error; colour only where it is wanted.
 
 use std::io::{self, IsTerminal, Write};
+use std::sync::OnceLock;
 
 use serde_json::Value;
+use thrice_core::code::ErrorCode;
 use thrice_core::text::printable;
 
 use crate::args::{ColorWhen, Global};
 use crate::exit_code::Exit;
+use crate::fault::Fault;
 
 /// How this call writes.
 #[expect(clippy::struct_excessive_bools, reason = "four switches that do not depend on one another")]
@@ -80,15 +83,34 @@ fn printable_keeping_colour(text: &str, color: bool) -> String {
     if color { text.split('\u{1b}').map(printable).collect::<Vec<_>>().join("\u{1b}") } else { printable(text) }
 }
 
+/// Why standard output could not be written. The call goes on, its work does not hang on it, and says so when it ends.
+static LOST: OnceLock<String> = OnceLock::new();
+
 /// Writes to standard output; a reader that has gone (`| head -1`) ends the call quietly.
 #[expect(clippy::exit, reason = "the reader has gone: nobody is left to tell")]
 pub(crate) fn to_stdout(text: &str) {
-    let mut out = io::stdout().lock();
-    if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush())
-        && error.kind() == io::ErrorKind::BrokenPipe
-    {
-        std::process::exit(i32::from(Exit::Ok.number()));
+    if LOST.get().is_some() {
+        // what came after a hole would only look whole
+        return;
     }
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(i32::from(Exit::Ok.number())),
+        Err(error) => {
+            LOST.get_or_init(|| error.to_string());
+        }
+    }
+}
+
+/// The exit of a call that is over: data that was lost is told, and a call that would end well does not.
+pub(crate) fn end(exit: Exit, color_err: bool) -> Exit {
+    let Some(why) = LOST.get() else { return exit };
+    let fault = Fault::new(ErrorCode::OutputLost, format!("standard output cannot be written: {why}"))
+        .why("what was printed is not whole; what the call did is done")
+        .fix("make room, or send the output elsewhere, and look again");
+    to_stderr(&fault.text(color_err));
+    if matches!(exit, Exit::Ok | Exit::Nothing) { fault.exit } else { exit }
 }
 
 /// Writes to standard error. There is nowhere to tell of a failure.

@@ -57,7 +57,7 @@ impl ConnectionSettings {
     }
 }
 
-/// Which source names the database, and its URL taken apart.
+/// Which source names the database, and its URL taken apart. A variable that decides must not be empty.
 fn decide(sources: &Sources) -> Result<Option<(Parts, Origin)>, ConnectError> {
     if let Some(text) = sources.flag_url.as_deref() {
         return Ok(Some((url::parse(text, "--database-url")?, Origin::Flag)));
@@ -66,6 +66,9 @@ fn decide(sources: &Sources) -> Result<Option<(Parts, Origin)>, ConnectError> {
     for name in named.into_iter().chain(["DATABASE_URL"]) {
         if let Some(text) = sources.variable(name) {
             return Ok(Some((url::parse(text, name)?, Origin::Variable(name.to_owned()))));
+        }
+        if sources.is_empty(name) {
+            return Err(empty(name, "unset it, or write postgres://user@host/database into it"));
         }
         if name != "DATABASE_URL" {
             return Err(ConnectError::new(
@@ -76,9 +79,21 @@ fn decide(sources: &Sources) -> Result<Option<(Parts, Origin)>, ConnectError> {
             ));
         }
     }
-    let named_by_pg =
-        ["PGHOST", "PGDATABASE", "PGSERVICE", "PGHOSTADDR"].iter().any(|name| sources.variable(name).is_some());
-    Ok(named_by_pg.then(|| (Parts::default(), Origin::PgVariables)))
+    let family = ["PGHOST", "PGDATABASE", "PGSERVICE", "PGHOSTADDR"];
+    if family.iter().any(|name| sources.variable(name).is_some()) {
+        return Ok(Some((Parts::default(), Origin::PgVariables)));
+    }
+    match family.iter().find(|name| sources.is_empty(name)) {
+        Some(name) => Err(empty(name, "unset it, or name the server in it")),
+        None => Ok(None),
+    }
+}
+
+/// A variable that would decide, and holds nothing: most often what a script failed to fill in. To pass it over would
+/// lead to another database than the one that was meant.
+fn empty(name: &str, fix: &str) -> ConnectError {
+    let why = "another database than the one that was meant would be used";
+    ConnectError::malformed(format!("{name} is set and empty"), why, fix)
 }
 
 /// What stands behind the URL: the `PG*` variables, each used where the URL is silent.
@@ -318,9 +333,28 @@ mod tests {
     }
 
     #[test]
-    fn empty_variables_are_as_good_as_none() {
-        let given = sources(&[("DATABASE_URL", ""), ("PGHOST", ""), ("PGDATABASE", "shop"), ("PGPORT", "")]);
+    fn empty_variables_that_only_add_are_as_good_as_none() {
+        let given = sources(&[("PGHOST", ""), ("PGDATABASE", "shop"), ("PGPORT", ""), ("PGUSER", "")]);
         assert_eq!(resolve(&given), ("postgres://kim@localhost:5432/shop".into(), "PG* variables".into()));
+    }
+
+    #[test]
+    fn an_empty_variable_that_would_decide_is_refused() {
+        for (name, others) in [
+            ("DATABASE_URL", &[("PGHOST", "localhost")][..]),
+            ("SHOP_DB", &[("DATABASE_URL", "postgres://localhost/other")]),
+            ("PGHOST", &[]),
+            ("PGDATABASE", &[]),
+        ] {
+            let mut given = sources(others);
+            given.env.insert(name.to_owned(), String::new());
+            given.url_env = (name == "SHOP_DB").then(|| name.to_owned());
+            let error = refusal(&given);
+            assert_eq!((error.code(), error.what()), ("TH0402", format!("{name} is set and empty").as_str()));
+            // the flag comes first, whatever the environment holds
+            given.flag_url = Some("postgres://localhost/flag".to_owned());
+            assert_eq!(resolve(&given).1, "--database-url");
+        }
     }
 
     #[test]

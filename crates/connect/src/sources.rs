@@ -32,9 +32,9 @@ impl Sources {
     /// directories. The second value holds warnings for the user, such as a password file that
     /// others can read.
     pub fn of_process(flag_url: Option<String>, url_env: Option<String>) -> (Self, Vec<String>) {
-        // Variables that are not UTF-8 cannot name anything here.
+        // A value that is not UTF-8 cannot name anything here; it stays, so that it is not taken for one that is not set.
         let env: BTreeMap<String, String> = std::env::vars_os()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.to_string_lossy().into_owned())))
             .collect();
         let passfile = passfile_path(&env).map(|path| read_passfile(&path)).unwrap_or_default();
         let port = env.get("PGPORT").map_or("5432", String::as_str).to_owned();
@@ -52,6 +52,11 @@ impl Sources {
     /// A variable that is set and not empty.
     pub(crate) fn variable(&self, name: &str) -> Option<&str> {
         self.env.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    /// True for a variable that is set, and to nothing.
+    pub(crate) fn is_empty(&self, name: &str) -> bool {
+        self.env.get(name).is_some_and(String::is_empty)
     }
 }
 

@@ -114,6 +114,7 @@ codes! {
     "TH0102" UnknownPipeline Usage "no such pipeline";
     "TH0103" BadArgument Usage "an argument is wrong";
     "TH0104" ArgumentsConflict Usage "arguments that exclude each other";
+    "TH0105" OutputLost Usage "standard output cannot be written";
     "TH0110" BadKey Usage "not an interval key";
     "TH0111" OtherGrain Usage "a key of another grain";
     "TH0112" RangeBackwards Usage "the range runs backwards";

@@ -44,6 +44,11 @@ impl Identifier {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// For people: with quotes only where they are needed.
+    pub fn readable(&self) -> String {
+        if is_bare(&self.0) { self.0.clone() } else { self.to_string() }
+    }
 }
 
 impl fmt::Display for Identifier {
@@ -87,8 +92,7 @@ impl TableName {
 
     /// `schema.table` for people: quotes only where they are needed.
     pub fn readable(&self) -> String {
-        let part = |name: &Identifier| if is_bare(name.as_str()) { name.as_str().to_owned() } else { name.to_string() };
-        format!("{}.{}", part(&self.schema), part(&self.table))
+        format!("{}.{}", self.schema.readable(), self.table.readable())
     }
 }
 

@@ -71,8 +71,6 @@ pub struct CheckResultRow {
     pub observed: Option<String>,
     /// What it wanted.
     pub expected: Option<Value>,
-    /// Keys of rows that failed it.
-    pub sample_keys: Option<Value>,
 }
 
 /// One partition, all its runs in their order, and the checks of the last one.

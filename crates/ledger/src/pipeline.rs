@@ -59,6 +59,15 @@ pub struct PipelineRow {
     pub definition: Value,
 }
 
+/// Which of a pipeline's partitions are those of today's cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PipelineCut {
+    /// Its number.
+    pub pipeline_id: i32,
+    /// Grows when the cut of time changes.
+    pub interval_epoch: i32,
+}
+
 /// A pipeline in a list.
 #[derive(Debug, Clone)]
 pub struct PipelineSummary {
@@ -143,6 +152,11 @@ impl Ledger {
     /// A pipeline by its name.
     pub async fn pipeline(&self, name: &str) -> Result<Option<PipelineRow>, LedgerError> {
         Ok(sqlx::query_file_as!(PipelineRow, "sql/pipeline_of.sql", name).fetch_optional(&self.pool).await?)
+    }
+
+    /// How a pipeline of this name cuts time: enough to look at its partitions, also for a role that may not see definitions.
+    pub async fn cut_of_pipeline(&self, name: &str) -> Result<Option<PipelineCut>, LedgerError> {
+        Ok(sqlx::query_file_as!(PipelineCut, "sql/cut_of_pipeline.sql", name).fetch_optional(&self.pool).await?)
     }
 
     /// All pipelines, by name.

@@ -37,10 +37,10 @@ pub enum LocalPostgresError {
         pid: u32,
     },
     /// Others are connected.
-    #[error("{sessions} other sessions of thrice are connected")]
+    #[error("others are connected: {}", sessions.join(", "))]
     InUse {
-        /// How many.
-        sessions: i64,
+        /// Who: the program's name for itself, its user and database, and the process that serves it.
+        sessions: Vec<String>,
     },
     /// The folder cannot be entered by the user that has to run the server.
     #[error("{} cannot be entered by user {user}, who has to run the server", path.display())]

@@ -197,7 +197,7 @@ impl LocalPostgres {
         Ok((file, binaries.major, true))
     }
 
-    /// Stops the server, unless sessions of other thrice processes are connected and it is not forced.
+    /// Stops the server, unless somebody is connected and it is not forced.
     ///
     /// The caller's own sessions count as well: close them first.
     ///
@@ -209,7 +209,7 @@ impl LocalPostgres {
         let data = file.folder(&self.pointer).join("data");
         if !force && postmaster::living(&data).is_some_and(|living| living.ready) {
             let sessions = sessions(&file, &self.pointer).await?;
-            if sessions > 0 {
+            if !sessions.is_empty() {
                 return Err(LocalPostgresError::InUse { sessions });
             }
         }
@@ -281,15 +281,18 @@ async fn recognise(file: &ClusterFile, folder: &Path) -> Result<String, LocalPos
     Ok(identifier)
 }
 
-/// Sessions of thrice that stay when those that are about to end have ended.
-async fn sessions(file: &ClusterFile, pointer: &Path) -> Result<i64, LocalPostgresError> {
-    const COUNT: &str = "select count(*) from pg_stat_activity \
-                         where pid <> pg_backend_pid() and application_name like 'thrice%'";
+/// Whoever is connected still when those that are about to end have ended: `psql of user thrice in thrice (process 4711)`.
+async fn sessions(file: &ClusterFile, pointer: &Path) -> Result<Vec<String>, LocalPostgresError> {
+    const OTHERS: &str = "select format('%s of user %s in %s (process %s)', \
+                                 coalesce(nullif(application_name, ''), 'a program'), usename, datname, pid) \
+                          from pg_stat_activity \
+                          where pid <> pg_backend_pid() and backend_type = 'client backend' order by backend_start";
     let client = connect(&ClusterFile { socket: file.socket_now(pointer), ..file.clone() }).await?;
     let begun = Instant::now();
     loop {
-        let sessions: i64 = client.query_one(COUNT, &[]).await?.try_get(0)?;
-        if sessions == 0 || begun.elapsed() > GOODBYE {
+        let rows = client.query(OTHERS, &[]).await?;
+        let sessions: Vec<String> = rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
+        if sessions.is_empty() || begun.elapsed() > GOODBYE {
             return Ok(sessions);
         }
         tokio::time::sleep(Duration::from_millis(25)).await;

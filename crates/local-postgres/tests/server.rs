@@ -163,7 +163,10 @@ async fn a_server_that_thrice_uses_is_not_stopped_under_it_unless_forced() {
     let _ours = connect(&running, "thrice:7#1").await;
     let _psql = connect(&running, "psql").await;
     let refused = project.local().stop(false).await.unwrap_err();
-    assert!(matches!(refused, LocalPostgresError::InUse { sessions: 1 }), "{refused}");
+    assert!(matches!(&refused, LocalPostgresError::InUse { sessions } if sessions.len() == 2), "{refused}");
+    let told = refused.to_string();
+    assert!(told.starts_with("others are connected: thrice:7#1 of user thrice in thrice (process "), "{told}");
+    assert!(told.contains(", psql of user thrice in thrice (process "), "{told}");
     assert_eq!(project.local().stop(true).await.unwrap(), Stopped::Now);
 }
 

@@ -44,6 +44,7 @@ mod pipeline;
 pub mod placeholders;
 pub mod project;
 mod query_shape;
+pub mod relations;
 mod secrets;
 mod select_guard;
 pub mod session_table;

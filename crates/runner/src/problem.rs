@@ -35,7 +35,10 @@ pub fn of_ledger(error: &LedgerError) -> Problem {
     let mut problem = Problem::new(code, error.to_string());
     problem = way_out::of_ledger(error, problem);
     if code == ErrorCode::PrivilegeMissing {
-        problem = problem.fix("grant thrice_worker to this login; the roles are in the ledger's grants.sql");
+        problem = problem.fix(
+            "as the owner of schema thrice: thrice grants --print | psql \"$DATABASE_URL\"; \
+             then grant thrice_worker to this login, or thrice_reader to look and no more",
+        );
     }
     problem.sqlstate = error.sqlstate();
     if error.is_connection_lost() {

@@ -39,7 +39,7 @@ pub(crate) async fn run(global: &Global, args: &Demo, output: Output) -> Outcome
     let stop = Stop::listen();
     let dir = global.dir.join(FOLDER);
     if !dir.join(FILE).exists() {
-        init::write(&dir, false)?;
+        init::write(&dir, init::Server::Private)?;
     }
     refuse_changed(&dir)?;
     let project = Project::load(&dir)?;

@@ -5,6 +5,7 @@ pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod export;
+pub(crate) mod grants;
 pub(crate) mod init;
 pub(crate) mod ledger;
 pub(crate) mod lint;

@@ -29,7 +29,7 @@ pub(crate) async fn run(global: &Global, args: &Show, output: Output) -> Outcome
     let database = database::find(global, Some(&project), output).await?;
     let ledger = database::ledger(&database).await?;
     let seen = statuses(&ledger, loaded, as_of).await?.remove(&partition.interval.start());
-    let detail = match ledger.pipeline(&loaded.job.name).await? {
+    let detail = match ledger.cut_of_pipeline(&loaded.job.name).await? {
         Some(row) => ledger.partition_detail(row.pipeline_id, row.interval_epoch, partition.interval.start()).await?,
         None => None,
     };

@@ -131,7 +131,7 @@ fn last_weeks(loaded: &Loaded, as_of: Timestamp) -> Vec<Partition> {
 
 /// Every partition that the ledger knows of the pipeline, by the start of its interval.
 pub(crate) async fn statuses(ledger: &Ledger, loaded: &Loaded, as_of: Timestamp) -> Outcome<BTreeMap<Timestamp, Seen>> {
-    let Some(row) = ledger.pipeline(&loaded.job.name).await? else { return Ok(BTreeMap::new()) };
+    let Some(row) = ledger.cut_of_pipeline(&loaded.job.name).await? else { return Ok(BTreeMap::new()) };
     let (from, to) = (loaded.due.start, Timestamp::from_second(253_370_764_800).unwrap_or(Timestamp::MAX));
     let rows = ledger.partitions(row.pipeline_id, row.interval_epoch, from, to).await?;
     let mut seen = BTreeMap::new();

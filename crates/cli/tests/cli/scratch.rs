@@ -33,6 +33,10 @@ impl Scratch {
         &self.url
     }
 
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Runs statements.
     pub(crate) fn execute(&self, sql: &str) {
         self.on(&self.url, sql);
@@ -47,6 +51,12 @@ impl Scratch {
                 SimpleQueryMessage::CommandComplete(_) | SimpleQueryMessage::RowDescription(_) | _ => None,
             })
             .expect("one row")
+    }
+
+    /// What the server says to statements that it refuses.
+    pub(crate) fn refusal(&self, sql: &str) -> String {
+        let said = self.runtime.block_on(async { connect(&self.url).await.simple_query(sql).await });
+        said.expect_err(sql).as_db_error().expect("the server refused").message().to_owned()
     }
 
     fn on(&self, url: &str, sql: &str) -> Vec<SimpleQueryMessage> {

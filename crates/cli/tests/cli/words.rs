@@ -24,6 +24,7 @@ fn help_of_every_command() {
         "explain --help",
         "adopt --help",
         "migrate --help",
+        "grants --help",
         "pg --help",
     ];
     insta::assert_snapshot!(place.transcript(&calls));
@@ -151,6 +152,87 @@ fn init_writes_a_project_and_never_over_one() {
     assert_eq!((said.code, said.json()["schema"].as_str()), (Some(0), Some("thrice.init/1")));
     let text = std::fs::read_to_string(place.path().join("other/thrice.toml")).unwrap();
     assert!(text.contains("url_env = \"DATABASE_URL\"") && !text.contains("kim"), "{text}");
+}
+
+#[test]
+fn init_adds_to_a_gitignore_and_leaves_other_files_alone() {
+    for (had, has, told) in [
+        ("target/\n", "target/\n.thrice/\n", true),
+        ("target/", "target/\n.thrice/\n", true),
+        ("target/\r\n*.log", "target/\r\n*.log\r\n.thrice/\r\n", true),
+        ("", ".thrice/\n", true),
+        ("/.thrice\n", "/.thrice\n", false),
+        (".thrice/ \ntarget/\n", ".thrice/ \ntarget/\n", false),
+    ] {
+        let place = Place::empty();
+        place.write(".gitignore", had).write("README.md", "ours").write("pipelines/other.sql", "select 1");
+        let said = place.run("init");
+        assert_eq!(said.code, Some(0), "{}", said.stderr);
+        let text = |path: &str| std::fs::read_to_string(place.path().join(path)).unwrap();
+        assert_eq!((text(".gitignore").as_str(), text("README.md").as_str()), (has, "ours"));
+        assert_eq!(said.stdout.contains("added .thrice/ to .gitignore\n"), told, "{}", said.stdout);
+        assert!(!said.stdout.contains("created .gitignore"), "{}", said.stdout);
+    }
+    let place = Place::empty();
+    place.write(".gitignore/file", "");
+    assert_eq!(place.run("init").code, Some(2));
+    assert!(!place.path().join("thrice.toml").exists(), "nothing is written where something is in the way");
+}
+
+#[test]
+fn init_in_a_folder_with_a_long_name_writes_a_project_that_can_be_read() {
+    let place = Place::empty();
+    let name = "가게".repeat(35);
+    assert_eq!(place.run(&format!("init {name}")).code, Some(0));
+    let said = place.run(&format!("-C {name} lint"));
+    assert_eq!((said.code, said.stdout.as_str()), (Some(0), "no findings\n"), "{}", said.stderr);
+}
+
+#[test]
+fn init_writes_down_the_database_that_the_environment_names() {
+    for (set, word, written, load) in [
+        (vec![], "local", "mode = \"local\"", "thrice pg psql -f sample.sql"),
+        (vec![("DATABASE_URL", "postgres://kim@127.0.0.1/shop")], "url_env", "url_env =", "psql \"$DATABASE_URL\" -f sample.sql"),
+        (vec![("PGHOST", "127.0.0.1")], "pg_variables", "url_env =", "psql -f sample.sql"),
+    ] {
+        let place = set.iter().fold(Place::empty(), |place, (name, value)| place.env(name, value));
+        let said = place.run("init --json").json();
+        assert_eq!(said["database"], word);
+        assert_eq!(said["next"][0], load);
+        let text = std::fs::read_to_string(place.path().join("thrice.toml")).unwrap();
+        assert!(text.contains(written), "{text}");
+    }
+}
+
+#[test]
+fn an_empty_variable_does_not_lead_to_another_database() {
+    for name in ["DATABASE_URL", "PGHOST"] {
+        let private = Place::empty();
+        assert_eq!(private.run("init").code, Some(0));
+        let private = private.env(name, "");
+        for words in ["status", "run", "migrate", "ledger", "init other"] {
+            let said = private.run(words);
+            assert_eq!(said.code, Some(2), "{words}: {}", said.stderr);
+            assert!(said.stderr.contains(&format!("TH0402]: {name} is set and empty")), "{words}: {}", said.stderr);
+        }
+        assert!(!private.path().join(".thrice").exists(), "no private server was made");
+        assert!(!private.path().join("other").exists());
+    }
+}
+
+#[test]
+fn the_environment_comes_before_the_private_server_and_says_so() {
+    let place = Place::empty();
+    assert_eq!(place.run("init").code, Some(0));
+    let place = place.env("DATABASE_URL", "postgres://kim:hush@127.0.0.1:1/shop");
+    let said = place.run("status");
+    assert_eq!(said.code, Some(7), "{}", said.stderr);
+    let note = "note: postgres://kim:***@127.0.0.1:1/shop is used: DATABASE_URL of the environment comes before mode = \"local\" of thrice.toml\n";
+    assert!(said.stderr.starts_with(note), "{}", said.stderr);
+    for words in ["-q status", "status --database-url postgres://kim@127.0.0.1:1/shop"] {
+        assert!(!place.run(words).stderr.contains("note:"), "{words}");
+    }
+    assert!(!place.path().join(".thrice").exists());
 }
 
 #[test]
@@ -296,6 +378,22 @@ fn a_reader_that_goes_away_ends_the_call_quietly() {
     let code = child.wait().unwrap().code();
     assert!(!errors.contains("panicked") && !errors.to_lowercase().contains("broken pipe"), "{errors}");
     assert_eq!(code, Some(0), "{errors}");
+}
+
+#[test]
+fn data_that_cannot_be_written_is_not_lost_in_silence() {
+    let place = Place::project();
+    for words in ["lint", "lint --json", "explain", "--help", "--version", "init other --json", "grants --print"] {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let ended = place.command(words).stdout(full).stderr(Stdio::piped()).spawn().unwrap().wait_with_output().unwrap();
+        let told = String::from_utf8(ended.stderr).unwrap();
+        assert_eq!(ended.status.code(), Some(2), "{words}: {told}");
+        assert!(told.contains("error[TH0105]: standard output cannot be written: No space left"), "{words}: {told}");
+    }
+    // what went wrong before keeps its exit
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let words = "run daily_order_summary 2026-03-25 --json --as-of 2026-03-25T00:00:00Z";
+    assert_eq!(place.command(words).stdout(full).stderr(Stdio::null()).status().unwrap().code(), Some(5));
 }
 
 #[test]

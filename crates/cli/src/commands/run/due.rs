@@ -76,7 +76,7 @@ pub(super) async fn refuse_backfill(ledger: &Ledger, loaded: &Loaded, partitions
         return Ok(());
     }
     let (Some(first), Some(last)) = (partitions.first(), partitions.last()) else { return Ok(()) };
-    let Some(row) = ledger.pipeline(&loaded.job.name).await? else { return Ok(()) };
+    let Some(row) = ledger.cut_of_pipeline(&loaded.job.name).await? else { return Ok(()) };
     let known =
         ledger.partitions(row.pipeline_id, row.interval_epoch, first.interval.start(), last.interval.end()).await?;
     let published = known

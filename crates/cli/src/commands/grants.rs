@@ -1,0 +1,63 @@
+//! `thrice grants --print`: the statements that let a login work or look. Printed, not run: they are the owner's.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use serde_json::json;
+use thrice_ledger::Ledger;
+use thrice_pipeline::relations::{self, Relation};
+
+use crate::args::Global;
+use crate::exit_code::Exit;
+use crate::fault::Outcome;
+use crate::output::Output;
+use crate::project::{Loaded, Project};
+
+const ROLE: &str = "thrice_worker";
+
+pub(crate) fn run(global: &Global, output: Output) -> Outcome<Exit> {
+    let project = Project::find(&global.dir)?;
+    let pipelines = project.as_ref().map_or_else(|| Ok(Vec::new()), |project| project.chosen(&[]))?;
+    let mut sql = Ledger::grants_sql().trim_end().to_owned();
+    for loaded in pipelines {
+        sql += &format!("\n\n{}", of_pipeline(loaded));
+    }
+    sql += &format!(
+        "\n\n-- Then, for each login:  grant {ROLE} to LOGIN;   or, to look and no more:  grant thrice_reader to LOGIN;"
+    );
+    output.lines(sql.lines().map(ToOwned::to_owned));
+    output.object(&json!({ "schema": "thrice.grants/1", "sql": sql, "exit": Exit::Ok.number() }));
+    Ok(Exit::Ok)
+}
+
+/// What a worker needs to read the pipeline's sources and to replace rows of its target.
+fn of_pipeline(loaded: &Loaded) -> String {
+    let target = &loaded.job.target;
+    let sources: Vec<Relation> =
+        relations::of(&loaded.job.query_text).into_iter().filter(|relation| !is_system(relation)).collect();
+    let mut schemas: BTreeSet<String> = sources.iter().filter_map(|relation| relation.schema.clone()).collect();
+    schemas.insert(target.schema.readable());
+    let mut lines = format!("-- pipeline {}\n", loaded.job.name);
+    let schemas: Vec<String> = schemas.into_iter().collect();
+    let names: Vec<String> = sources.iter().map(ToString::to_string).collect();
+    // writing into a String does not fail
+    let _ = writeln!(lines, "grant usage on schema {} to {ROLE};", schemas.join(", "));
+    let _ = write!(lines, "grant select, insert, delete on {} to {ROLE};", target.readable());
+    if !names.is_empty() {
+        let found = if sources.iter().any(|relation| relation.schema.is_none()) {
+            "   -- a name without a schema is found by search_path"
+        } else {
+            ""
+        };
+        let _ = write!(lines, "\ngrant select on {} to {ROLE};{found}", names.join(", "));
+    }
+    lines
+}
+
+/// Everybody may read the catalog.
+fn is_system(relation: &Relation) -> bool {
+    match relation.schema.as_deref() {
+        Some(schema) => matches!(schema, "pg_catalog" | "information_schema"),
+        None => relation.name.starts_with("pg_"),
+    }
+}
