@@ -267,3 +267,20 @@ async fn a_warning_is_recorded() -> Result<()> {
     bench.call("show t 2025-06-03")?.expect_code(0).expect_text("cheap");
     Ok(())
 }
+
+/// The ledger's own tables would take rows like any other: they are refused by name, before a server is asked.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_ledger_is_no_target() -> Result<()> {
+    let sql = "select :interval_start as at, 'published' as kind, '{}'::jsonb as data where :interval_start < :interval_end";
+    let more = "columns = \"allow_extra_target\"\n";
+    let bench = Bench::new("UTC", "", &[]).await?;
+    for table in ["thrice.events", "thrice_staging.t", "thrice_history.t", "pg_catalog.pg_class", "information_schema.t"] {
+        bench.project.write(&daily("own", "2025-06-01", table, "at", more, sql))?;
+        for words in ["lint", "lint --db", "run own 2025-06-03", "adopt own --from 2025-06-03 --to 2025-06-03 --reason why --yes"] {
+            bench.call(words)?.expect_code(2).expect_error("TH0413");
+        }
+    }
+    assert_eq!(bench.db.value("select count(*) from thrice.events").await?, "0");
+    assert_eq!(bench.runs().await?, [""; 0]);
+    Ok(())
+}
