@@ -284,3 +284,71 @@ async fn the_ledger_is_no_target() -> Result<()> {
     assert_eq!(bench.runs().await?, [""; 0]);
     Ok(())
 }
+
+fn into(name: &str, table: &str) -> thrice_tests::PipelineText {
+    daily(name, "2025-06-01", table, "day", "", SQL)
+}
+
+/// Receipts count for one table: rows that nobody accounts for in another one stay, whatever the first one's receipts say.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_target_does_not_inherit_receipts() -> Result<()> {
+    let bench = Bench::new(
+        "Asia/Seoul",
+        "create schema g; create table g.src (at timestamptz, id int, v int); insert into g.src values ('2025-06-03 03:00Z', 3, 30);
+         create table g.t (day date, id int, v int); create table g.\"Prod\" (like g.t)",
+        &[into("t", "g.t")],
+    )
+    .await?;
+    bench.call("run t 2025-06-03")?.expect_code(0);
+    bench.db.execute("insert into g.\"Prod\" select '2025-06-03', n, n from generate_series(1, 1000) n").await?;
+    bench.project.write(&into("t", "g.\"Prod\""))?;
+    let before = state(&bench).await?;
+    for words in ["run t 2025-06-03", "run", "adopt t --from 2025-06-03 --to 2025-06-03 --reason why --yes", "lint --db"] {
+        let out = bench.call(words)?.expect_code(5).expect_error("TH0537");
+        assert!(out.stderr().contains("table = 'g.t' under [target]"), "{words}: {}", out.stderr());
+    }
+    assert_eq!(state(&bench).await?, before);
+    assert_eq!(bench.db.value("select count(*) from g.\"Prod\"").await?, "1000");
+    // what is published is not in the new table, and the gate says so
+    bench.call("status t --from 2025-06-03 --to 2025-06-03 --require published")?.expect_code(5).expect_error("TH0551");
+    let out = bench.call("status t --from 2025-06-03 --to 2025-06-03 --json")?.expect_code(0).expect_error("TH0537");
+    assert_eq!(out.json()?["pipelines"][0]["counts"]["missing"], 1, "{}", out.stdout());
+    // the way out: the new table is another pipeline's
+    bench.project.write(&into("t", "g.t"))?;
+    bench.project.write(&into("prod", "g.\"Prod\""))?;
+    bench.call("lint --db")?.expect_code(0);
+    bench.call("run prod 2025-06-03")?.expect_code(5).expect_error("TH0531");
+    bench.call("adopt prod --from 2025-06-03 --to 2025-06-03 --reason why --yes")?.expect_code(0);
+    bench.call("run prod 2025-06-03")?.expect_code(0);
+    assert_eq!(bench.db.rows("select * from g.\"Prod\"").await?, ["2025-06-03|3|30"]);
+    assert_eq!(bench.db.rows("select * from g.t").await?, ["2025-06-03|3|30"]);
+    Ok(())
+}
+
+/// A pipeline is called like its files. Renamed before it has published, it keeps its table; afterwards it is told why not.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_renamed_pipeline() -> Result<()> {
+    let bench = bench("").await?;
+    let rename = |from: &str, to: &str| -> Result<()> {
+        for ending in ["toml", "sql"] {
+            let folder = bench.project.path().join("pipelines");
+            std::fs::rename(folder.join(format!("{from}.{ending}")), folder.join(format!("{to}.{ending}")))?;
+        }
+        Ok(())
+    };
+    bench.db.execute("insert into g.t values ('2025-06-03', 99, 0)").await?;
+    bench.call("run t 2025-06-03")?.expect_code(5).expect_error("TH0531");
+    rename("t", "early")?;
+    bench.call("lint --db")?.expect_code(0);
+    bench.call("run early 2025-06-04")?.expect_code(0).expect_text("takes over the target of t");
+    rename("early", "late")?;
+    for words in ["run late 2025-06-04", "lint --db"] {
+        let out = bench.call(words)?;
+        assert!(matches!(out.code(), Some(2)), "{words}: {:?}", out.code());
+        out.expect_error("TH0217").expect_text("early has published into it").expect_text("give the two files the name early again");
+    }
+    rename("late", "early")?;
+    bench.call("run early 2025-06-04")?.expect_code(0);
+    assert_eq!(bench.receipts().await?, ["2025-06-04|1|publish|1", "2025-06-04|2|unchanged|1"]);
+    Ok(())
+}

@@ -44,10 +44,19 @@ pub enum ErrorKind {
         /// Grain and time zone as recorded.
         recorded: (String, String),
     },
+    /// The pipeline has published into another table: its receipts say nothing about this one.
+    TargetChanged {
+        /// The table as recorded, for people.
+        recorded: String,
+        /// The table that it is to be now, for people.
+        wanted: String,
+    },
     /// Another pipeline writes this target.
     TargetTaken {
         /// Its name.
         by: String,
+        /// It has published: its receipts account for the rows there.
+        published: bool,
     },
     /// The lane is not in the ledger.
     UnknownLane,
@@ -196,6 +205,7 @@ fn code_of(kind: &ErrorKind) -> Option<ErrorCode> {
         ErrorKind::Closed => ErrorCode::Closed,
         ErrorKind::Counts => ErrorCode::WrittenDiffers,
         ErrorKind::IntervalsChanged { .. } => ErrorCode::EpochChanged,
+        ErrorKind::TargetChanged { .. } => ErrorCode::TargetChanged,
         ErrorKind::TargetTaken { .. } => ErrorCode::TargetShared,
         ErrorKind::UnknownLane => ErrorCode::UnknownLane,
         ErrorKind::UnknownRun

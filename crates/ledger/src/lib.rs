@@ -54,7 +54,7 @@ pub use error::{ErrorKind, LedgerError};
 pub use history::{CheckResultRow, PartitionDetail, RunRow, StagingLeft};
 pub use ledger::Ledger;
 pub use migrate::MigrationInfo;
-pub use pipeline::{CodeVersion, PipelineRecord, PipelineRow, PipelineSummary};
+pub use pipeline::{CodeVersion, PipelineRecord, PipelineRow, PipelineSummary, TargetOwner};
 pub use receipt::{PublishTail, Receipt};
 pub use resolve::{Resolution, StillOpen, UnknownRun, resolve};
 pub use run::{

@@ -5,7 +5,7 @@ use thrice_connect::{ConnectionSettings, DataConnection};
 use thrice_core::code::ErrorCode;
 use thrice_core::interval_bounds::ColumnBounds;
 use thrice_core::schedule::Partition;
-use thrice_ledger::{PipelineRecord, PipelineRow};
+use thrice_ledger::{Ledger, LedgerError, PipelineRecord, PipelineRow};
 use thrice_sql_publish::columns::{self, ColumnMap};
 use thrice_sql_publish::target::{self, ExamineRequest, Target};
 use thrice_sql_publish::{CancellationToken, Finding, query};
@@ -60,19 +60,8 @@ impl Runner {
         stop: &CancellationToken,
     ) -> Result<Prepared, NotPrepared> {
         let examined = self.examine_patiently(&job, sample, stop).await?;
-        let record = PipelineRecord {
-            name: &job.name,
-            target: &job.target.to_string(),
-            strategy: "delete_insert",
-            grain: job.schedule.grain().as_str(),
-            time_zone: job.schedule.zone().name(),
-            lane: &job.lane,
-            code_hash: &job.code_hash,
-            query: &job.query_text,
-            definition: &job.definition,
-            git_revision: job.git_revision.as_deref(),
-        };
-        let row = self.ledger().register_pipeline(&record).await.map_err(|error| problem::of_ledger(&error))?;
+        let target = job.target.to_string();
+        let row = self.ledger().register_pipeline(&record(&job, &target)).await.map_err(|error| problem::of_ledger(&error))?;
         let Examined { target, columns, warnings } = examined;
         Ok(Prepared { job, row, target, columns, warnings })
     }
@@ -108,6 +97,30 @@ impl Runner {
             }
         }
     }
+}
+
+/// The definition as the ledger keeps it.
+fn record<'a>(job: &'a Job, target: &'a str) -> PipelineRecord<'a> {
+    PipelineRecord {
+        name: &job.name,
+        target,
+        strategy: "delete_insert",
+        grain: job.schedule.grain().as_str(),
+        time_zone: job.schedule.zone().name(),
+        lane: &job.lane,
+        code_hash: &job.code_hash,
+        query: &job.query_text,
+        definition: &job.definition,
+        git_revision: job.git_revision.as_deref(),
+    }
+}
+
+/// Whether the ledger would take the pipeline as it is defined now. Writes nothing.
+///
+/// # Errors
+/// [`LedgerError`], as [`Ledger::register_pipeline`] would answer.
+pub async fn may_register(ledger: &Ledger, job: &Job) -> Result<(), LedgerError> {
+    ledger.may_register(&record(job, &job.target.to_string())).await
 }
 
 /// Examines targets and queries without a ledger and without writing anything.

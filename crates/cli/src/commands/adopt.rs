@@ -10,7 +10,7 @@ use crate::fault::{Fault, Outcome};
 use crate::output::Output;
 use crate::project::Project;
 use crate::signals::Stop;
-use crate::{clock, consent, database, selection};
+use crate::{clock, consent, database, prepare, selection};
 
 pub(crate) async fn run(global: &Global, args: &Adopt, output: Output) -> Outcome<Exit> {
     let project = Project::load(&global.dir)?;
@@ -34,10 +34,7 @@ pub(crate) async fn run(global: &Global, args: &Adopt, output: Output) -> Outcom
     let ledger = database::ledger(&database).await?;
     let stop = Stop::listen();
     let mut runner = database::runner(&database, ledger, project.lease_ttl, global).await?;
-    let prepared = runner
-        .prepare(loaded.job.clone(), first, &stop.token)
-        .await
-        .map_err(|error| crate::commands::lint::placed(loaded, error))?;
+    let prepared = prepare::prepare(&mut runner, &project, loaded, first, &stop, output).await?;
     let (mut adopted, mut empty, mut already, mut items, mut exits) = (0, 0, 0, Vec::new(), Vec::new());
     for partition in &partitions {
         if stop.token.is_cancelled() {

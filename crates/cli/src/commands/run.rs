@@ -79,7 +79,7 @@ pub(crate) async fn run(global: &Global, args: &Run, output: Output) -> Outcome<
     request.cancel = stop.token.clone();
     let mut runner = database::runner(&database, ledger, project.lease_ttl, global).await?;
     let many = plan.iter().map(|(_, partitions)| partitions.len()).sum::<usize>() != 1;
-    let mut call = Call::new(output, !many || global.verbose > 0, left);
+    let mut call = Call::new(&project, output, !many || global.verbose > 0, left);
     for (loaded, partitions) in &plan {
         call.pipeline(&mut runner, loaded, partitions, &request, &stop).await;
     }

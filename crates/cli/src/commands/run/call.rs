@@ -11,12 +11,13 @@ use crate::args::Run;
 use crate::exit_code::Exit;
 use crate::fault::{Failed, Fault};
 use crate::output::Output;
-use crate::project::Loaded;
-use crate::selection;
+use crate::project::{Loaded, Project};
 use crate::signals::Stop;
+use crate::{prepare, selection};
 
 /// One call: what it has done so far.
-pub(super) struct Call {
+pub(super) struct Call<'p> {
+    project: &'p Project,
     output: Output,
     /// Show each step, not only one line a partition.
     show: bool,
@@ -29,9 +30,9 @@ pub(super) struct Call {
     left: Vec<Exit>,
 }
 
-impl Call {
-    pub(super) fn new(output: Output, show: bool, left: Vec<Exit>) -> Self {
-        Self { output, show, begun: Instant::now(), items: Vec::new(), outcomes: Vec::new(), exits: Vec::new(), left }
+impl<'p> Call<'p> {
+    pub(super) fn new(project: &'p Project, output: Output, show: bool, left: Vec<Exit>) -> Self {
+        Self { project, output, show, begun: Instant::now(), items: Vec::new(), outcomes: Vec::new(), exits: Vec::new(), left }
     }
 
     pub(super) async fn pipeline(
@@ -43,10 +44,9 @@ impl Call {
         stop: &Stop,
     ) {
         let Some(sample) = partitions.first() else { return };
-        let prepared = match runner.prepare(loaded.job.clone(), sample, &stop.token).await {
+        let prepared = match prepare::prepare(runner, self.project, loaded, sample, stop, self.output).await {
             Ok(prepared) => prepared,
-            Err(error) => {
-                let failed = crate::commands::lint::placed(loaded, error);
+            Err(failed) => {
                 self.refused(loaded, &failed);
                 return;
             }
