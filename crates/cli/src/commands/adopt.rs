@@ -17,6 +17,7 @@ pub(crate) async fn run(global: &Global, args: &Adopt, output: Output) -> Outcom
     let as_of = clock::as_of(global.as_of);
     let loaded = project.pipeline(&args.pipeline)?;
     let partitions = selection::partitions(loaded, &[], Some(&args.from), Some(&args.to), as_of)?;
+    selection::may_adopt_all(loaded, &partitions, as_of)?;
     let reason = selection::reason_for("adopt", args.reason.as_deref())?;
     let Some(first) = partitions.first() else {
         return Err(Fault::new(ErrorCode::BadKey, "the range holds no interval").into());

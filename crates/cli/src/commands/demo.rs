@@ -20,7 +20,6 @@ use thrice_sql_publish::CancellationToken;
 
 use crate::args::{Demo, Global};
 use crate::commands::init;
-use crate::commands::lint::placed;
 use crate::exit_code::Exit;
 use crate::fault::{Fault, Outcome};
 use crate::local_server;
@@ -258,7 +257,7 @@ impl Scene<'_> {
         let prepared = runner
             .prepare(self.loaded.job.clone(), &self.day, &CancellationToken::new())
             .await
-            .map_err(|error| placed(self.loaded, error))?;
+            .map_err(|error| self.loaded.placed(error))?;
         Ok(Worker { runner, prepared })
     }
 }
