@@ -105,6 +105,30 @@ async fn an_empty_result_over_a_published_partition() -> Result<()> {
     Ok(())
 }
 
+/// Accepted once, an empty day is a published day like any other: running it again is `unchanged`, without a reason.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_accepted_empty_day_is_rerunnable() -> Result<()> {
+    let bench = bench("").await?;
+    bench.call("run t 2025-06-03")?.expect_code(0);
+    bench.db.execute("delete from g.src where id = 3").await?;
+    bench.call("run t 2025-06-03")?.expect_code(5).expect_error("TH0706");
+    let accept = ["run", "t", "2025-06-03", "--accept-drop", "--reason", "the shop was shut"];
+    bench.project.thrice(accept).run()?.expect_code(0);
+    bench.call("run t 2025-06-03")?.expect_code(0).expect_text("unchanged");
+    bench.project.thrice(accept).run()?.expect_code(0).expect_text("unchanged");
+    assert_eq!(
+        bench.receipts().await?,
+        ["2025-06-03|1|publish|1", "2025-06-03|3|publish|0", "2025-06-03|4|unchanged|0", "2025-06-03|5|unchanged|0"]
+    );
+    // rows that come later are published, and guarded again
+    bench.db.execute("insert into g.src values ('2025-06-03 03:00Z', 3, 31)").await?;
+    bench.call("run t 2025-06-03")?.expect_code(0);
+    bench.db.execute("delete from g.src where id = 3").await?;
+    bench.call("run t 2025-06-03")?.expect_code(5).expect_error("TH0706");
+    assert_eq!(bench.db.rows("select v from g.t").await?, ["31"]);
+    Ok(())
+}
+
 /// Never published and empty: a check says no, unless the pipeline allows it.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_empty_first_result() -> Result<()> {
@@ -181,6 +205,30 @@ async fn intervals_that_may_not_run_yet() -> Result<()> {
     bench.call("run t 2025-06-05 --as-of 2025-06-05T15:00:00Z --early --reason needed-now")?.expect_code(0);
     bench.call("run t 2025-06-05 --as-of 2025-06-05T17:10:00Z")?.expect_code(0);
     assert_eq!(bench.db.rows("select day from g.t").await?, ["2025-06-05"]);
+    Ok(())
+}
+
+/// What `run` would not make yet, or ever, is not taken for made: rows of it would count as final.
+#[tokio::test(flavor = "multi_thread")]
+async fn intervals_that_may_not_be_adopted_yet() -> Result<()> {
+    let bench = bench("").await?;
+    let mut pipeline = daily("t", "2025-06-01", "g.t", "day", "", SQL);
+    pipeline.toml = pipeline.toml.replace("[target]", "delay = \"2h10m\"\nend = \"2025-06-10\"\n[target]");
+    bench.project.write(&pipeline)?;
+    bench.db.execute("insert into g.t select d, 1, 1 from generate_series('2025-05-30'::date, '2025-06-12', '1 day') d").await?;
+    for (at, from, to, code, fix) in [
+        ("2025-06-05T14:59:59Z", "2025-06-05", "2025-06-05", "TH0116", "wait until it has ended"),
+        ("2025-06-05T14:59:59Z", "2025-06-03", "2025-06-06", "TH0116", "--from 2025-06-03 --to 2025-06-04 names those that may be adopted"),
+        ("2025-06-05T15:00:00Z", "2025-06-05", "2025-06-05", "TH0117", "fix: wait until it is due"),
+        ("2025-06-05T17:10:00Z", "2025-05-31", "2025-05-31", "TH0115", "set an earlier start"),
+        ("2025-07-05T17:10:00Z", "2025-06-10", "2025-06-10", "TH0115", "set a later end"),
+    ] {
+        let what = format!("adopt t --from {from} --to {to} --reason why --yes --as-of {at}");
+        bench.call(&what)?.expect_code(5).expect_error(code).expect_text(fix);
+    }
+    assert_eq!(bench.receipts().await?, [""; 0]);
+    bench.call("adopt t --from 2025-06-01 --to 2025-06-05 --reason why --yes --as-of 2025-06-05T17:10:00Z")?.expect_code(0);
+    assert_eq!(bench.receipts().await?.len(), 5);
     Ok(())
 }
 
