@@ -58,9 +58,10 @@ pub(crate) fn of_publish(error: &PublishError) -> Problem {
         ErrorKind::WrittenDiffers { .. } | ErrorKind::ReadBackDiffers { .. } => {
             (ErrorCode::WrittenDiffers, error.message())
         }
+        // the rows are made anew
+        ErrorKind::StagingNotWhole { .. } => (ErrorCode::Retried, error.message()),
         ErrorKind::Server
         | ErrorKind::ConnectionLost
-        | ErrorKind::StagingNotWhole { .. }
         | ErrorKind::SettingMoved { .. }
         | ErrorKind::NoRow
         | ErrorKind::NoReceipt
@@ -78,6 +79,9 @@ pub(crate) fn of_publish(error: &PublishError) -> Problem {
             "look for a trigger or a rule on the target that changes rows, or another writer of the interval"
                 .to_owned(),
         );
+    }
+    if matches!(error.kind(), ErrorKind::WrittenDiffers { .. }) {
+        problem.why = Some("staging holds every row, so the target did not take some: a trigger returned null".to_owned());
     }
     if error.is_timeout() {
         problem.fix = Some(

@@ -48,7 +48,7 @@ pub(crate) fn of_code(code: ErrorCode, what: &str) -> Option<String> {
             "correct the query or the source, or name the columns of the constraint in target.key"
         }
         ErrorCode::WrittenDiffers => {
-            "look for a trigger on the target that changes rows, or another writer of the interval"
+            "look for a trigger on the target that drops or changes rows, or another writer of the interval"
         }
         ErrorCode::Retried | ErrorCode::Unreachable => "run it again: what was published is known from its receipt",
         ErrorCode::ServerExhausted => "free what the server is short of, then run it again",

@@ -238,7 +238,7 @@ async fn write(steps: &mut Steps<'_>, request: &PublishRequest<'_>) -> Result<Wr
     }
 
     let (deleted, inserted) = write_rows(steps, request).await?;
-    check_written(request, inserted)?;
+    check_written(steps, request, inserted).await?;
 
     // Deferred constraints and triggers fire now, under the settings they expect: what they do is read back, and COMMIT
     // has nothing left to refuse.
@@ -288,7 +288,7 @@ async fn write_rows(steps: &Steps<'_>, request: &PublishRequest<'_>) -> Result<(
     Ok((deleted, inserted))
 }
 
-fn check_written(request: &PublishRequest<'_>, written: i64) -> Result<(), PublishError> {
+async fn check_written(steps: &Steps<'_>, request: &PublishRequest<'_>, written: i64) -> Result<(), PublishError> {
     let staged = request.staged.content.rows;
     let expected = match request.plan.writes {
         Writes::EveryStagedRow => staged,
@@ -297,7 +297,19 @@ fn check_written(request: &PublishRequest<'_>, written: i64) -> Result<(), Publi
     if written == expected {
         return Ok(());
     }
-    Err(PublishError::new("insert the staged rows", ErrorKind::WrittenDiffers { written, staged }))
+    let what = "insert the staged rows";
+    let relation = &request.staged.relation;
+    let text = format!("select pg_catalog.count(*) from {relation}");
+    let row = one_row("count the staged rows", steps.ask(Ask::once("count the staged rows", &text, &[])).await?.rows)?;
+    // who lost them decides whether staging again can help
+    Err(PublishError::new(
+        what,
+        if get::<i64>(&row, 0)? == staged {
+            ErrorKind::WrittenDiffers { written, staged }
+        } else {
+            ErrorKind::StagingNotWhole { relation: relation.clone() }
+        },
+    ))
 }
 
 fn read_back_text(request: &PublishRequest<'_>) -> String {
