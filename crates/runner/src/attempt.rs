@@ -198,6 +198,7 @@ impl Runner {
             checksum: published.checksum,
             published_at: published.published_at,
             resolved: published.resolved,
+            edited_since_receipt: published.edited,
             resumed_from: work.resumed_from,
             times: work.times,
             checks,

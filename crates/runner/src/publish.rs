@@ -15,7 +15,7 @@ use tokio_postgres::types::Type;
 use crate::attempt::Work;
 use crate::failpoints::{self, Failpoints, hit};
 use crate::failure::Failing;
-use crate::report::{Problem, Progress, RowCounts, Step};
+use crate::report::{Edited, Problem, Progress, RowCounts, Step};
 use crate::runner::Runner;
 
 /// A run that has its receipt.
@@ -26,6 +26,7 @@ pub(crate) struct Receipted {
     pub(crate) checksum: String,
     pub(crate) published_at: Timestamp,
     pub(crate) resolved: bool,
+    pub(crate) edited: Option<Edited>,
 }
 
 impl Runner {
@@ -44,8 +45,6 @@ impl Runner {
             match self.publish_as(work, run, staged, &plan, ReceiptKind::Unchanged, progress).await {
                 // the receipt says equal, the table does not: somebody edited it since; the interval is replaced
                 Err(failing) if failing.is_edited_target() => {
-                    tracing::warn!(pipeline = work.prepared.job.name, key = %work.partition.key,
-                        "the target was changed since its receipt; the interval is replaced");
                     run = failing.into_run()?;
                 }
                 other => return other,
@@ -74,7 +73,11 @@ impl Runner {
     ) -> Result<Receipted, Box<Failing>> {
         let job = &work.prepared.job;
         let application_name = data_plane::application_name(work.claim.partition_id, work.started.attempt_no);
-        let accounted = work.has_receipt() || work.request.overwrite_existing;
+        let existing_rows = match (work.has_receipt(), work.request.overwrite_existing) {
+            (true, _) => ExistingRows::Receipted,
+            (false, true) => ExistingRows::MayBeReplaced,
+            (false, false) => ExistingRows::MustBeNone,
+        };
         let worker = self.lease.worker_id();
         let (client, statements) = self.client_and_statements().await.map_err(Failing::problem)?;
         let request = PublishRequest {
@@ -83,7 +86,7 @@ impl Runner {
             bounds: &work.bounds,
             staged,
             plan,
-            existing_rows: if accounted { ExistingRows::MayBeReplaced } else { ExistingRows::MustBeNone },
+            existing_rows,
             session: &job.session,
             timeouts: &job.limits.publishing(),
             commit_timeout: job.limits.commit(),
@@ -101,6 +104,7 @@ impl Runner {
         };
         match (outcome, run.publish(commit)) {
             (PublishOutcome::Committed(done), PublishResult::Published(_)) => Ok(Receipted {
+                edited: edited(work, &done.receipt),
                 unchanged: kind == ReceiptKind::Unchanged,
                 rows: RowCounts { total: done.content.rows, inserted: done.rows_inserted, deleted: done.rows_deleted },
                 checksum: done.content.checksum,
@@ -174,6 +178,8 @@ impl Runner {
             checksum: receipt.checksum,
             published_at: receipt.published_at,
             resolved: true,
+            // the answer that said so was lost; the event keeps it
+            edited: None,
         })
     }
 
@@ -249,6 +255,17 @@ pub(crate) fn receipt(tail: &PublishTail<'_>) -> Statement {
 /// Reads the receipt back: no row on the same connection means that COMMIT rolled back.
 pub(crate) fn proof(attempt_id: i64) -> Statement {
     Statement::new("read the receipt", data_plane::RECEIPT_OF).bind(attempt_id, Type::INT8)
+}
+
+/// What others had changed since the last receipt, by the words of the ledger, which compared the two under the lock.
+fn edited(work: &Work<'_>, receipt: &[tokio_postgres::Row]) -> Option<Edited> {
+    let row = receipt.first()?;
+    let count = |name: &str| row.try_get::<_, Option<i64>>(name).ok().flatten();
+    let edited =
+        Edited { rows_before: count("edited_rows_before")?, receipt_rows: count("edited_receipt_rows")? };
+    tracing::warn!(event = "edited_since_receipt", pipeline = work.prepared.job.name, key = %work.partition.key,
+        rows_before = edited.rows_before, receipt_rows = edited.receipt_rows);
+    Some(edited)
 }
 
 /// When the receipt was written, by its own words.

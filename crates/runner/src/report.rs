@@ -81,12 +81,23 @@ pub struct Done {
     pub published_at: Timestamp,
     /// The COMMIT's answer was lost; the receipt was found behind the barrier.
     pub resolved: bool,
+    /// The interval did not hold what its last receipt says: somebody else had written there, and that was replaced.
+    pub edited_since_receipt: Option<Edited>,
     /// Attempt number of the run whose staging was adopted.
     pub resumed_from: Option<i32>,
     /// Time of each step.
     pub times: StepTimes,
     /// Every check, passed or not (warnings may have failed).
     pub checks: Vec<CheckResult>,
+}
+
+/// What a publish found in place of what the last receipt says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Edited {
+    /// Rows that the interval held. As many as the receipt says where rows were changed and none came or went.
+    pub rows_before: i64,
+    /// Rows that the receipt says.
+    pub receipt_rows: i64,
 }
 
 /// Rows of a publish.

@@ -75,6 +75,38 @@ async fn the_gates_statements_see_the_counts_and_share_the_transaction() {
     assert_eq!(one(&client, "show application_name").await, "");
 }
 
+/// What the interval held is read after the lock and before the delete, and the caller's last statements see it.
+#[tokio::test]
+async fn what_a_receipt_accounts_for_is_read_before_it_is_replaced() {
+    let (_db, mut client) = Scratch::with(DAY).await;
+    let mut road = Road::new("m.t", "day", QUERY, day("2026-03-24"));
+    let told = "select current_setting('thrice.rows_before') || '|' || current_setting('thrice.checksum_before')";
+    let gate = || Gate { last: vec![Statement::new("receipt", told)], ..Gate::default() };
+    let prepared = road.prepare(&mut client).await.unwrap();
+    let staged = road.stage(&mut client, &prepared, "1").await.unwrap();
+    let columns = prepared.columns.columns().to_vec();
+    let interval = prepared.target.interval_column.clone();
+    for (existing_rows, rows) in [(ExistingRows::MayBeReplaced, None), (ExistingRows::Receipted, Some(3))] {
+        let (timeouts, stop) = (&road.timeouts, &road.stop);
+        let table = &prepared.target.table;
+        let content = checksum::of_interval(&mut client, table, &columns, &interval, &road.bounds, timeouts, stop);
+        let content = content.await.unwrap();
+        road.existing_rows = existing_rows;
+        let PublishOutcome::Committed(done) = road.publish(&mut client, &prepared, &staged, gate()).await else {
+            panic!("not committed")
+        };
+        assert_eq!(done.before.as_ref().map(|before| before.rows), rows);
+        let seen: String = done.receipt[0].get(0);
+        match &done.before {
+            Some(before) => {
+                assert_eq!(*before, content);
+                assert_eq!(seen, format!("{}|{}", content.rows, content.checksum));
+            }
+            None => assert_eq!(seen, "|", "another run's figures do not show"),
+        }
+    }
+}
+
 /// What the lock's statement sees of the target is what was there before: the lock comes first, then the data.
 #[tokio::test]
 async fn the_gate_comes_before_the_data() {

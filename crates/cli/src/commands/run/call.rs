@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use thrice_core::schedule::Partition;
 use thrice_runner::{Prepared, RunRequest, Runner};
 
-use super::wording::{Lines, counts, item, placed, seconds, sentence};
+use super::wording::{Lines, counts, edited, item, placed, seconds, sentence};
 use crate::args::Run;
 use crate::exit_code::Exit;
 use crate::fault::{Failed, Fault};
@@ -90,6 +90,9 @@ impl<'p> Call<'p> {
         let report = Box::pin(runner.run_partition(prepared, partition, request, &mut lines)).await;
         self.exits.push(Exit::of_outcome(&report.outcome));
         output.line(sentence(name, &report, begun.elapsed(), output.color));
+        if let Some(found) = report.outcome.done().and_then(|done| done.edited_since_receipt) {
+            output.report(&edited(loaded, partition, found).text(output.color_err));
+        }
         if let Some(problem) = report.outcome.problem() {
             let mut fault = placed(loaded, partition, problem);
             fault.what = format!("{name} {}: {}", partition.key, fault.what);

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use thrice_core::code::ErrorCode;
 use thrice_core::failure_class::FailureClass;
 use thrice_core::schedule::Partition;
-use thrice_runner::{Outcome as Ended, PartitionReport, Problem, Progress, Step};
+use thrice_runner::{Edited, Outcome as Ended, PartitionReport, Problem, Progress, Step};
 
 use crate::fault::Fault;
 use crate::output::{Output, count, paint};
@@ -108,6 +109,9 @@ pub(super) fn item(loaded: &Loaded, report: &PartitionReport) -> Value {
             "checksum": done.checksum,
             "published_at": done.published_at.to_string(),
             "resolved": done.resolved,
+            "edited_since_receipt": done.edited_since_receipt.map(|edited| json!({
+                "rows_before": edited.rows_before, "receipt_rows": edited.receipt_rows,
+            })),
             "resumed_from": done.resumed_from,
             "ms": {
                 "claim": millis(done.times.claim), "stage": millis(done.times.stage),
@@ -138,6 +142,22 @@ pub(super) fn placed(loaded: &Loaded, partition: &Partition, problem: &Problem) 
         let told: Vec<String> = remedies.iter().map(|remedy| format!("{}: {}", remedy.lead, remedy.command)).collect();
         fault.fix = Some(told.join("; "));
     }
+    fault
+}
+
+/// What a run replaced that it had not written.
+pub(super) fn edited(loaded: &Loaded, partition: &Partition, edited: Edited) -> Fault {
+    let Edited { rows_before, receipt_rows } = edited;
+    let held = if rows_before == receipt_rows {
+        format!("the interval held {}, but not those of its receipt", count(rows_before, "row"))
+    } else {
+        format!("the interval held {}, and its receipt says {receipt_rows}", count(rows_before, "row"))
+    };
+    let what = format!("{} {}: {held}; what others changed was replaced", loaded.job.name, partition.key);
+    let mut fault = Fault::new(ErrorCode::EditedSinceReceipt, what)
+        .why("a run makes the interval what the query gives, and nothing else")
+        .fix(format!("let nobody else write into published intervals of {}", loaded.job.target.readable()));
+    fault.warning = true;
     fault
 }
 
