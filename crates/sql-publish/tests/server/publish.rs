@@ -3,6 +3,7 @@
 use std::{sync::Mutex, time::Duration};
 
 use thrice_sql_publish::{
+    checksum,
     PublishError, Statement, StatementCache,
     error::ErrorKind,
     probe::{self, Probe},
