@@ -215,10 +215,19 @@ async fn intervals_that_may_not_be_adopted_yet() -> Result<()> {
     let mut pipeline = daily("t", "2025-06-01", "g.t", "day", "", SQL);
     pipeline.toml = pipeline.toml.replace("[target]", "delay = \"2h10m\"\nend = \"2025-06-10\"\n[target]");
     bench.project.write(&pipeline)?;
-    bench.db.execute("insert into g.t select d, 1, 1 from generate_series('2025-05-30'::date, '2025-06-12', '1 day') d").await?;
+    bench
+        .db
+        .execute("insert into g.t select d, 1, 1 from generate_series('2025-05-30'::date, '2025-06-12', '1 day') d")
+        .await?;
     for (at, from, to, code, fix) in [
         ("2025-06-05T14:59:59Z", "2025-06-05", "2025-06-05", "TH0116", "wait until it has ended"),
-        ("2025-06-05T14:59:59Z", "2025-06-03", "2025-06-06", "TH0116", "--from 2025-06-03 --to 2025-06-04 names those that may be adopted"),
+        (
+            "2025-06-05T14:59:59Z",
+            "2025-06-03",
+            "2025-06-06",
+            "TH0116",
+            "--from 2025-06-03 --to 2025-06-04 names those that may be adopted",
+        ),
         ("2025-06-05T15:00:00Z", "2025-06-05", "2025-06-05", "TH0117", "fix: wait until it is due"),
         ("2025-06-05T17:10:00Z", "2025-05-31", "2025-05-31", "TH0115", "set an earlier start"),
         ("2025-07-05T17:10:00Z", "2025-06-10", "2025-06-10", "TH0115", "set a later end"),
@@ -227,7 +236,9 @@ async fn intervals_that_may_not_be_adopted_yet() -> Result<()> {
         bench.call(&what)?.expect_code(5).expect_error(code).expect_text(fix);
     }
     assert_eq!(bench.receipts().await?, [""; 0]);
-    bench.call("adopt t --from 2025-06-01 --to 2025-06-05 --reason why --yes --as-of 2025-06-05T17:10:00Z")?.expect_code(0);
+    bench
+        .call("adopt t --from 2025-06-01 --to 2025-06-05 --reason why --yes --as-of 2025-06-05T17:10:00Z")?
+        .expect_code(0);
     assert_eq!(bench.receipts().await?.len(), 5);
     Ok(())
 }
@@ -319,12 +330,20 @@ async fn a_warning_is_recorded() -> Result<()> {
 /// The ledger's own tables would take rows like any other: they are refused by name, before a server is asked.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_ledger_is_no_target() -> Result<()> {
-    let sql = "select :interval_start as at, 'published' as kind, '{}'::jsonb as data where :interval_start < :interval_end";
+    let sql =
+        "select :interval_start as at, 'published' as kind, '{}'::jsonb as data where :interval_start < :interval_end";
     let more = "columns = \"allow_extra_target\"\n";
     let bench = Bench::new("UTC", "", &[]).await?;
-    for table in ["thrice.events", "thrice_staging.t", "thrice_history.t", "pg_catalog.pg_class", "information_schema.t"] {
+    for table in
+        ["thrice.events", "thrice_staging.t", "thrice_history.t", "pg_catalog.pg_class", "information_schema.t"]
+    {
         bench.project.write(&daily("own", "2025-06-01", table, "at", more, sql))?;
-        for words in ["lint", "lint --db", "run own 2025-06-03", "adopt own --from 2025-06-03 --to 2025-06-03 --reason why --yes"] {
+        for words in [
+            "lint",
+            "lint --db",
+            "run own 2025-06-03",
+            "adopt own --from 2025-06-03 --to 2025-06-03 --reason why --yes",
+        ] {
             bench.call(words)?.expect_code(2).expect_error("TH0413");
         }
     }
@@ -351,7 +370,9 @@ async fn a_new_target_does_not_inherit_receipts() -> Result<()> {
     bench.db.execute("insert into g.\"Prod\" select '2025-06-03', n, n from generate_series(1, 1000) n").await?;
     bench.project.write(&into("t", "g.\"Prod\""))?;
     let before = state(&bench).await?;
-    for words in ["run t 2025-06-03", "run", "adopt t --from 2025-06-03 --to 2025-06-03 --reason why --yes", "lint --db"] {
+    for words in
+        ["run t 2025-06-03", "run", "adopt t --from 2025-06-03 --to 2025-06-03 --reason why --yes", "lint --db"]
+    {
         let out = bench.call(words)?.expect_code(5).expect_error("TH0537");
         assert!(out.stderr().contains("table = 'g.t' under [target]"), "{words}: {}", out.stderr());
     }
@@ -393,7 +414,9 @@ async fn a_renamed_pipeline() -> Result<()> {
     for words in ["run late 2025-06-04", "lint --db"] {
         let out = bench.call(words)?;
         assert!(matches!(out.code(), Some(2)), "{words}: {:?}", out.code());
-        out.expect_error("TH0217").expect_text("early has published into it").expect_text("give the two files the name early again");
+        out.expect_error("TH0217")
+            .expect_text("early has published into it")
+            .expect_text("give the two files the name early again");
     }
     rename("late", "early")?;
     bench.call("run early 2025-06-04")?.expect_code(0);

@@ -238,3 +238,16 @@ async fn a_lost_connection_is_tried_again() -> Result<()> {
     assert_eq!(runs[1], "2025-01-10|2|published||");
     Ok(())
 }
+
+/// An administrator ends a statement, and no signal reached the call: exit 8, not that of a Ctrl-C. It is not tried again.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_statement_that_somebody_else_cancelled() -> Result<()> {
+    let bench = bench("[retry]\nattempts = 3\nfirst_delay = \"1s\"\n", 120.0).await?;
+    let run = bench.thrice("run t 2025-01-10").start()?;
+    let sleeping = format!("from pg_stat_activity where datname = '{}' and wait_event = 'PgSleep'", bench.db.name());
+    bench.wait_for(&format!("select count(*) {sleeping}"), "1", LIMIT).await?;
+    bench.db.execute(&format!("select pg_cancel_backend(pid) {sleeping}")).await?;
+    run.wait_at_most(LIMIT)?.expect_code(8).expect_error("TH0601").expect_text("pg_cancel_backend");
+    assert_eq!(bench.runs().await?, ["2025-01-10|1|failed|cancelled|57014"]);
+    Ok(())
+}

@@ -4,6 +4,7 @@ use thrice_core::code::ErrorCode;
 use thrice_core::schedule::Partition;
 use thrice_runner::{NotPrepared, Prepared, Runner};
 
+use crate::commands::run::Lines;
 use crate::fault::Failed;
 use crate::output::Output;
 use crate::project::{Loaded, Project};
@@ -19,7 +20,8 @@ pub(crate) async fn prepare(
     stop: &Stop,
     output: Output,
 ) -> Result<Prepared, Failed> {
-    let prepared = runner.prepare(loaded.job.clone(), sample, &stop.token).await;
+    let mut lines = Lines { output, show: false };
+    let prepared = runner.prepare(loaded.job.clone(), sample, &stop.token, &mut lines).await;
     let shared = matches!(&prepared, Err(NotPrepared::Problem(problem)) if problem.code == ErrorCode::TargetShared);
     if !shared {
         return prepared.map_err(|error| loaded.placed(error));
@@ -29,8 +31,11 @@ pub(crate) async fn prepare(
         && runner.ledger().rename_unpublished(&owner.pipeline_name, &loaded.job.name).await?
     {
         let (old, new) = (&owner.pipeline_name, &loaded.job.name);
-        output.note(format!("{new}: takes over the target of {old}, whose files are gone and which has published nothing"));
-        return runner.prepare(loaded.job.clone(), sample, &stop.token).await.map_err(|error| loaded.placed(error));
+        output.note(format!(
+            "{new}: takes over the target of {old}, whose files are gone and which has published nothing"
+        ));
+        let again = runner.prepare(loaded.job.clone(), sample, &stop.token, &mut lines).await;
+        return again.map_err(|error| loaded.placed(error));
     }
     prepared.map_err(|error| loaded.placed(error))
 }

@@ -113,7 +113,9 @@ pub(crate) fn may_adopt_all(loaded: &Loaded, partitions: &[Partition], as_of: Ti
     may_run_all(loaded, partitions, as_of, false).map_err(|Failed(mut faults)| {
         for fix in faults.iter_mut().filter_map(|fault| fault.fix.as_mut()) {
             // there is no `adopt --early`: its rows would count as final before the late ones are there
-            *fix = fix.replace("wait, or --early --reason \"…\"", "wait until it is due").replace("may run", "may be adopted");
+            *fix = fix
+                .replace("wait, or --early --reason \"…\"", "wait until it is due")
+                .replace("may run", "may be adopted");
         }
         Failed(faults)
     })

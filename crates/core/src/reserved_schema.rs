@@ -25,7 +25,9 @@ impl ReservedSchema {
     /// Why nothing is published there.
     pub const fn why(self) -> &'static str {
         match self {
-            Self::Thrice => "thrice keeps its runs, receipts and staged rows there: replacing some would falsify the ledger",
+            Self::Thrice => {
+                "thrice keeps its runs, receipts and staged rows there: replacing some would falsify the ledger"
+            }
             Self::Server => "PostgreSQL keeps its own tables there",
         }
     }

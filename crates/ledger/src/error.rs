@@ -62,6 +62,8 @@ pub enum ErrorKind {
     UnknownLane,
     /// The connection went away; whether the statement had an effect is not known.
     ConnectionLost,
+    /// The caller wanted to stop, and the answer did not come in time; whether the statement had an effect is not known.
+    GivenUp,
     /// The server refused a statement.
     Statement,
     /// The ledger holds something that this version cannot read.
@@ -81,6 +83,11 @@ pub struct LedgerError {
 impl LedgerError {
     pub(crate) fn new(kind: ErrorKind, what: impl Into<String>) -> Self {
         Self { kind, what: what.into(), source: None, sqlstate: None, state: None }
+    }
+
+    /// The answer was not waited for.
+    pub fn given_up() -> Self {
+        Self::new(ErrorKind::GivenUp, "stopped before the ledger answered")
     }
 
     pub(crate) fn unreadable(source: impl std::error::Error + Send + Sync + 'static) -> Self {
@@ -208,6 +215,7 @@ fn code_of(kind: &ErrorKind) -> Option<ErrorCode> {
         ErrorKind::TargetChanged { .. } => ErrorCode::TargetChanged,
         ErrorKind::TargetTaken { .. } => ErrorCode::TargetShared,
         ErrorKind::UnknownLane => ErrorCode::UnknownLane,
+        ErrorKind::GivenUp => ErrorCode::Stopped,
         ErrorKind::UnknownRun
         | ErrorKind::WrongState
         | ErrorKind::ConnectionLost

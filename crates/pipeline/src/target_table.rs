@@ -144,7 +144,10 @@ pub(crate) fn read(root: &mut Reader<'_, '_>) -> Option<(Target, Span)> {
 fn not_reserved(reader: &mut Reader<'_, '_>, table: &TableName, field: &Field<'_>) {
     let Some(reserved) = ReservedSchema::of(&table.schema) else { return };
     let diagnostic = reader
-        .error(ErrorCode::TargetKind, format!("`target.table`: nothing is published into schema {}", table.schema.as_str()))
+        .error(
+            ErrorCode::TargetKind,
+            format!("`target.table`: nothing is published into schema {}", table.schema.as_str()),
+        )
         .at(field.span.clone())
         .why(reserved.why())
         .fix("name a table in a schema of your own");

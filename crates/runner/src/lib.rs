@@ -19,7 +19,7 @@
 //! };
 //! let mut runner = Runner::open(ledger, settings, options).await?;
 //! let day = job.schedule.partition_for_key("2026-03-24")?;
-//! let Ok(prepared) = runner.prepare(job, &day, &CancellationToken::new()).await else { return Ok(()) };
+//! let Ok(prepared) = runner.prepare(job, &day, &CancellationToken::new(), &mut Silent).await else { return Ok(()) };
 //! let report = runner.run_partition(&prepared, &day, &RunRequest::new(Trigger::Manual), &mut Silent).await;
 //! match report.outcome {
 //!     Outcome::Published(done) | Outcome::Unchanged(done) => println!("{} rows {}", done.rows.total, done.checksum),
@@ -39,6 +39,7 @@ mod claim;
 pub mod failpoints;
 mod failure;
 mod job;
+mod patience;
 mod prepare;
 mod problem;
 mod publish;

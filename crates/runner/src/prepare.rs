@@ -8,12 +8,13 @@ use thrice_core::schedule::Partition;
 use thrice_ledger::{Ledger, LedgerError, PipelineRecord, PipelineRow};
 use thrice_sql_publish::columns::{self, ColumnMap};
 use thrice_sql_publish::target::{self, ExamineRequest, Target};
-use thrice_sql_publish::{CancellationToken, Finding, query};
+use thrice_sql_publish::{CancellationToken, Finding, PublishError, query};
 use tokio_postgres::Client;
 
 use crate::job::Job;
+use crate::patience::Patience;
 use crate::problem;
-use crate::report::Problem;
+use crate::report::{Problem, Progress, Step};
 use crate::runner::Runner;
 
 /// A pipeline that may be run.
@@ -49,7 +50,8 @@ impl From<Problem> for NotPrepared {
 impl Runner {
     /// Examines target and query and brings the pipeline's row in the ledger up to date.
     ///
-    /// `sample` is a partition of the pipeline: the query is described with its values, nothing is executed.
+    /// `sample` is a partition of the pipeline: the query is described with its values, nothing is executed. `progress`
+    /// hears of what is tried again.
     ///
     /// # Errors
     /// [`NotPrepared`]; nothing but, at most, the pipeline's row has been written.
@@ -58,10 +60,14 @@ impl Runner {
         job: Job,
         sample: &Partition,
         stop: &CancellationToken,
+        progress: &mut dyn Progress,
     ) -> Result<Prepared, NotPrepared> {
-        let examined = self.examine_patiently(&job, sample, stop).await?;
+        self.patience = Patience::of(stop);
+        let examined = self.examine_patiently(&job, sample, stop, progress).await?;
         let target = job.target.to_string();
-        let row = self.ledger().register_pipeline(&record(&job, &target)).await.map_err(|error| problem::of_ledger(&error))?;
+        let record = record(&job, &target);
+        let registering = self.patience.ledger(self.ledger().register_pipeline(&record));
+        let row = registering.await.map_err(|error| problem::of_ledger(&error))?;
         let Examined { target, columns, warnings } = examined;
         Ok(Prepared { job, row, target, columns, warnings })
     }
@@ -72,14 +78,17 @@ impl Runner {
         job: &Job,
         sample: &Partition,
         stop: &CancellationToken,
+        progress: &mut dyn Progress,
     ) -> Result<Examined, NotPrepared> {
         let begun = std::time::Instant::now();
         let mut failed = 0;
         loop {
+            let over = self.patience.token();
             let error = match self.client().await {
-                Ok(client) => match examine(client, job, sample, stop).await {
-                    Ok(examined) => return Ok(examined),
-                    Err(error) => error,
+                Ok(client) => match Box::pin(over.run_until_cancelled(examine(client, job, sample, stop))).await {
+                    Some(Ok(examined)) => return Ok(examined),
+                    Some(Err(error)) => error,
+                    None => problem::of_publish(&PublishError::given_up("examine the target")).into(),
                 },
                 Err(problem) => problem.into(),
             };
@@ -91,6 +100,7 @@ impl Runner {
             let delay = job.retry.next_delay(failed, None, begun.elapsed(), false, 0.0);
             let Some(delay) = delay.filter(|_| problem.is_transient()) else { return Err(error) };
             tracing::info!(event = "retrying", pipeline = job.name, code = problem.code.id(), failed);
+            progress.step(&Step::Retrying { problem: (**problem).clone(), after: delay });
             tokio::select! {
                 () = stop.cancelled() => return Err(error),
                 () = tokio::time::sleep(delay) => {}

@@ -41,6 +41,9 @@ pub fn of_ledger(error: &LedgerError) -> Problem {
     if error.is_connection_lost() {
         problem.class = Some(FailureClass::Transient);
     }
+    if code == ErrorCode::Stopped {
+        problem.class = Some(FailureClass::Cancelled);
+    }
     problem
 }
 
@@ -81,7 +84,8 @@ pub(crate) fn of_publish(error: &PublishError) -> Problem {
         );
     }
     if matches!(error.kind(), ErrorKind::WrittenDiffers { .. }) {
-        problem.why = Some("staging holds every row, so the target did not take some: a trigger returned null".to_owned());
+        problem.why =
+            Some("staging holds every row, so the target did not take some: a trigger returned null".to_owned());
     }
     if error.is_timeout() {
         problem.fix = Some(

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use thrice_core::code::ErrorCode;
 use thrice_core::failure_class::FailureClass;
 use thrice_core::run::{CommitOutcome, PublishResult, ReceiptSeen, Run, Unresolved, Validated};
-use thrice_ledger::{PublishTail, Receipt, ReceiptKind, Resolution, UnknownRun, data_plane, resolve};
+use thrice_ledger::{LedgerError, PublishTail, Receipt, ReceiptKind, Resolution, UnknownRun, data_plane, resolve};
 use thrice_sql_publish::Statement;
 use thrice_sql_publish::error::ErrorKind;
 use thrice_sql_publish::publish::{self, ExistingRows, Gate, PublishOutcome, PublishRequest};
@@ -56,7 +56,7 @@ impl Runner {
     /// Whether the receipt that readers see has the same count and checksum.
     async fn equals_published(&self, work: &Work<'_>, staged: &Staged) -> Result<bool, Box<Failing>> {
         let Some(attempt_id) = work.claim.data_attempt_id else { return Ok(false) };
-        let receipt = self.ledger().receipt(attempt_id).await.map_err(Failing::ledger)?;
+        let receipt = self.patience.ledger(self.ledger().receipt(attempt_id)).await.map_err(Failing::ledger)?;
         Ok(receipt.is_some_and(|receipt| {
             receipt.row_count == staged.content.rows && receipt.checksum == staged.content.checksum
         }))
@@ -133,7 +133,7 @@ impl Runner {
         backend_pid: i32,
         xid: String,
     ) -> Result<Receipted, Box<Failing>> {
-        if let Err(error) = self.ledger().mark_unknown(open.attempt_id(), open.token()).await {
+        if let Err(error) = self.patience.ledger(self.ledger().mark_unknown(open.attempt_id(), open.token())).await {
             // the row then still says `validated`; resolution and the next claim treat it the same way
             tracing::warn!(%error, "the run could not be marked unknown");
         }
@@ -145,8 +145,8 @@ impl Runner {
             backend_pid: Some(backend_pid),
             xid: Some(xid),
         };
-        let resolution = resolve(self.settings(), &asked, self.options.resolve_wait).await;
-        let receipt = match resolution {
+        let resolution = self.patience.wait(resolve(self.settings(), &asked, self.options.resolve_wait)).await;
+        let receipt = match resolution.unwrap_or_else(|| Err(LedgerError::given_up())) {
             Ok(Resolution::Published(receipt)) => Some(receipt),
             Ok(Resolution::NotPublished) => None,
             Ok(Resolution::Open { why }) => return Err(Failing::open(work, &why.to_string())),
@@ -166,7 +166,8 @@ impl Runner {
     }
 
     async fn found(&self, work: &Work<'_>, receipt: Receipt) -> Result<Receipted, Box<Failing>> {
-        let runs = self.ledger().runs_of(work.claim.partition_id).await.map_err(Failing::ledger)?;
+        let runs =
+            self.patience.ledger(self.ledger().runs_of(work.claim.partition_id)).await.map_err(Failing::ledger)?;
         let counts = runs.iter().find(|run| run.attempt_id == receipt.attempt_id);
         Ok(Receipted {
             unchanged: receipt.kind == ReceiptKind::Unchanged,
@@ -261,8 +262,7 @@ pub(crate) fn proof(attempt_id: i64) -> Statement {
 fn edited(work: &Work<'_>, receipt: &[tokio_postgres::Row]) -> Option<Edited> {
     let row = receipt.first()?;
     let count = |name: &str| row.try_get::<_, Option<i64>>(name).ok().flatten();
-    let edited =
-        Edited { rows_before: count("edited_rows_before")?, receipt_rows: count("edited_receipt_rows")? };
+    let edited = Edited { rows_before: count("edited_rows_before")?, receipt_rows: count("edited_receipt_rows")? };
     tracing::warn!(event = "edited_since_receipt", pipeline = work.prepared.job.name, key = %work.partition.key,
         rows_before = edited.rows_before, receipt_rows = edited.receipt_rows);
     Some(edited)

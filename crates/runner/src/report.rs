@@ -238,6 +238,15 @@ pub enum Step {
         /// The wait before it.
         after: Duration,
     },
+    /// A run has failed, and the ledger could not be told.
+    NotRecorded {
+        /// What the run failed with.
+        problem: Problem,
+        /// What the ledger answered.
+        error: String,
+        /// The wait before it is told again; `None`: the next claim of the partition ends the run.
+        again: Option<Duration>,
+    },
     /// COMMIT was not answered; the ledger is being asked.
     Resolving,
 }

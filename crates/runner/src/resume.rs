@@ -8,6 +8,7 @@ use thrice_sql_publish::CancellationToken;
 use thrice_sql_publish::checksum::Content;
 use thrice_sql_publish::staging::{self, Staged, StagingName};
 
+use crate::patience::{Patience, on_data};
 use crate::prepare::Prepared;
 use crate::problem;
 use crate::report::Problem;
@@ -41,11 +42,8 @@ const KEEP_REFUSED: Duration = Duration::from_hours(7 * 24);
 impl Runner {
     /// Ends the runs that earlier claims left open. The claim was the barrier: the answer is final.
     pub(crate) async fn end_open_runs(&self, claim: &Claim) -> Result<(), Problem> {
-        let ended = self
-            .ledger()
-            .open_runs_end(claim.partition_id, claim.token)
-            .await
-            .map_err(|error| problem::of_ledger(&error))?;
+        let ending = self.patience.ledger(self.ledger().open_runs_end(claim.partition_id, claim.token));
+        let ended = ending.await.map_err(|error| problem::of_ledger(&error))?;
         for run in ended {
             tracing::warn!(
                 event = "resolved",
@@ -68,11 +66,12 @@ impl Runner {
         stop: &CancellationToken,
     ) -> Result<Option<Adopted>, Problem> {
         let of_ledger = |error| problem::of_ledger(&error);
-        let Some(left) = self.ledger().adoptable(claim.partition_id).await.map_err(of_ledger)? else { return Ok(None) };
+        let asking = self.patience.ledger(self.ledger().adoptable(claim.partition_id));
+        let Some(left) = asking.await.map_err(of_ledger)? else { return Ok(None) };
         if left.code_hash.as_deref() != Some(prepared.job.code_hash.as_slice()) {
             return Ok(None);
         }
-        let now = self.ledger().server_time().await.map_err(of_ledger)?;
+        let now = self.patience.ledger(self.ledger().server_time()).await.map_err(of_ledger)?;
         let age = Duration::try_from(left.staged_at.duration_until(now)).unwrap_or_default();
         if age > prepared.job.retry.budget {
             return Ok(None);
@@ -90,9 +89,11 @@ impl Runner {
         let content = Content { rows: left.staged_rows, checksum: left.staged_checksum };
         let staged = Staged::known(name.table().clone(), content);
         let timeouts = prepared.job.limits.staging();
+        let over = self.patience.token();
         let client = self.client().await?;
-        let whole =
-            staging::verify_staging(client, &staged, &prepared.target, &prepared.columns, &timeouts, stop).await;
+        let (target, columns) = (&prepared.target, &prepared.columns);
+        let looking = staging::verify_staging(client, &staged, target, columns, &timeouts, stop);
+        let whole = on_data(&over, "look at staged rows", looking).await;
         match whole {
             Ok(true) => Ok(Some(Adopted {
                 attempt_id: left.attempt_id,
@@ -115,11 +116,9 @@ impl Runner {
     /// Drops staging tables of the pipeline that nobody needs any more: of published runs at once, of failed ones when
     /// their rows can no longer be adopted, of refused ones after a week.
     pub async fn sweep(&mut self, prepared: &Prepared, stop: &CancellationToken) -> Result<Swept, Problem> {
-        let left = self
-            .ledger()
-            .staging_left_behind(Some(prepared.row.pipeline_id))
-            .await
-            .map_err(|error| problem::of_ledger(&error))?;
+        self.patience = Patience::of(stop);
+        let asking = self.patience.ledger(self.ledger().staging_left_behind(Some(prepared.row.pipeline_id)));
+        let left = asking.await.map_err(|error| problem::of_ledger(&error))?;
         let mut swept = Swept::default();
         for table in left {
             let age = table
@@ -144,7 +143,8 @@ impl Runner {
     /// Whether a next run may still take the table over: nothing newer was published, and no newer staging is there.
     async fn is_adoptable(&self, table: &StagingLeft) -> Result<bool, Problem> {
         let Some(partition_id) = table.partition_id else { return Ok(false) };
-        let left = self.ledger().adoptable(partition_id).await.map_err(|error| problem::of_ledger(&error))?;
+        let asking = self.patience.ledger(self.ledger().adoptable(partition_id));
+        let left = asking.await.map_err(|error| problem::of_ledger(&error))?;
         Ok(left.is_some_and(|left| Some(left.attempt_id) == table.attempt_id))
     }
 
@@ -156,8 +156,11 @@ impl Runner {
         stop: &CancellationToken,
     ) -> bool {
         let timeouts = prepared.job.limits.checking();
+        let over = self.patience.token();
         let dropped = match self.client().await {
-            Ok(client) => staging::drop_staging(client, name, &timeouts, stop).await,
+            Ok(client) => {
+                on_data(&over, "drop the staging table", staging::drop_staging(client, name, &timeouts, stop)).await
+            }
             Err(problem) => {
                 tracing::debug!(what = problem.what, "a staging table stays for the next sweep");
                 return false;

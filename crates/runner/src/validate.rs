@@ -7,6 +7,7 @@ use thrice_checks::{Check, CheckResult, GuardVerdict, Phase, Severity, Subject, 
 use thrice_core::code::ErrorCode;
 use thrice_core::failure_class::FailureClass;
 use thrice_ledger::{CheckPhase, CheckRow, CheckSeverity};
+use thrice_sql_publish::PublishError;
 use thrice_sql_publish::cancel::{Guarded, guarded};
 use thrice_sql_publish::publish::existing_rows;
 use thrice_sql_publish::session;
@@ -42,7 +43,8 @@ impl Runner {
         let rows: Vec<CheckRow> = verdict.results.iter().map(row_of).collect();
         let refusal = guards.iter().find_map(GuardVerdict::refusal);
         if !passed || refusal.is_some() {
-            self.ledger().record_checks(work.started.attempt_id, &rows).await.map_err(Failing::ledger)?;
+            let recording = self.ledger().record_checks(work.started.attempt_id, &rows);
+            self.patience.ledger(recording).await.map_err(Failing::ledger)?;
         }
         if !passed {
             return Err(failed_checks(verdict));
@@ -60,10 +62,8 @@ impl Runner {
             "stage": millis(work.times.stage),
             "check": millis(check_begun.elapsed()),
         });
-        self.ledger()
-            .mark_validated(work.started.attempt_id, work.claim.token, &times, &rows)
-            .await
-            .map_err(Failing::ledger)?;
+        let marking = self.ledger().mark_validated(work.started.attempt_id, work.claim.token, &times, &rows);
+        self.patience.ledger(marking).await.map_err(Failing::ledger)?;
         // a guard that was overridden is on record and does not stop the publish
         Ok(verdict.results.into_iter().filter(|result| result.phase != Phase::Guard).collect())
     }
@@ -71,7 +71,7 @@ impl Runner {
     /// Rows of the receipt that readers see; `None`: the partition has none.
     async fn published_rows(&self, work: &Work<'_>) -> Result<Option<i64>, Box<Failing>> {
         let Some(attempt_id) = work.claim.data_attempt_id else { return Ok(None) };
-        let receipt = self.ledger().receipt(attempt_id).await.map_err(Failing::ledger)?;
+        let receipt = self.patience.ledger(self.ledger().receipt(attempt_id)).await.map_err(Failing::ledger)?;
         Ok(receipt.map(|receipt| receipt.row_count))
     }
 
@@ -92,9 +92,12 @@ impl Runner {
         let mut checks = Check::always(&subject, allow_empty);
         checks.extend(job.checks.iter().cloned());
         let compiled = compile(&checks, &subject);
+        let over = self.patience.token();
         let (client, statements) = self.client_and_statements().await.map_err(Failing::problem)?;
         let cancel = client.cancel_token();
-        let mut transaction = client.build_transaction().read_only(true).start().await.map_err(Failing::driver)?;
+        let begin = over.run_until_cancelled(client.build_transaction().read_only(true).start()).await;
+        let Some(begun) = begin else { return Err(Failing::publish(PublishError::given_up("begin"))) };
+        let mut transaction = begun.map_err(Failing::driver)?;
         session::pin_for_query(&transaction, &job.session, &job.limits.checking(), &statements, work.stop)
             .await
             .map_err(Failing::publish)?;

@@ -31,6 +31,9 @@ pub(crate) fn of_ledger(error: &LedgerError, problem: Problem) -> Problem {
             .fix(format!(
                 "give this pipeline a table of its own; or remove the files of {by}: without them, and without a receipt, it gives the table up"
             )),
+        LedgerKind::GivenUp => problem
+            .why("what it was asked to write may be there or not; nothing is published without a receipt")
+            .fix("run it again: it asks the ledger first"),
         _ => problem,
     }
 }

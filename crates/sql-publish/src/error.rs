@@ -90,6 +90,11 @@ impl PublishError {
         Self(Box::new(Inner { kind, what, prefix: 0, length: None, source: None }))
     }
 
+    /// The caller has stopped waiting for the answer to a step: its connection must be thrown away.
+    pub fn given_up(what: &'static str) -> Self {
+        Self::new(what, ErrorKind::Cancelled { in_doubt: true })
+    }
+
     /// An error that the driver reported.
     pub(crate) fn driver(what: &'static str, source: tokio_postgres::Error) -> Self {
         let kind = if source.as_db_error().is_some() {

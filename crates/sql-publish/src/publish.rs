@@ -25,6 +25,9 @@ use crate::{
     target::Target,
 };
 
+/// How long the answer to a ROLLBACK is waited for: nothing depends on it.
+const ROLLBACK: Duration = Duration::from_secs(2);
+
 /// The caller's statements around the data.
 #[derive(Debug, Default)]
 pub struct Gate {
@@ -126,15 +129,11 @@ pub struct Published {
 /// Publishes. The caller keeps the connection only where the outcome is not [`PublishOutcome::Unknown`] and the error
 /// says that it is not lost.
 pub async fn publish(client: &mut Client, request: &PublishRequest<'_>) -> PublishOutcome {
-    let transaction = match client
-        .build_transaction()
-        .isolation_level(IsolationLevel::ReadCommitted)
-        .read_only(false)
-        .start()
-        .await
-    {
-        Ok(transaction) => transaction,
-        Err(error) => return PublishOutcome::RolledBack(PublishError::driver("begin", error)),
+    let begin = client.build_transaction().isolation_level(IsolationLevel::ReadCommitted).read_only(false).start();
+    let transaction = match request.stop.run_until_cancelled(begin).await {
+        Some(Ok(transaction)) => transaction,
+        Some(Err(error)) => return PublishOutcome::RolledBack(PublishError::driver("begin", error)),
+        None => return PublishOutcome::RolledBack(PublishError::given_up("begin")),
     };
     let written = {
         let mut steps = Steps::new(&transaction, request.stop).keeping(request.statements);
@@ -144,10 +143,9 @@ pub async fn publish(client: &mut Client, request: &PublishRequest<'_>) -> Publi
         Ok(written) => written,
         Err(error) => {
             // COMMIT was never sent: whatever becomes of the ROLLBACK, the server commits nothing.
-            if !error.is_connection_lost()
-                && let Err(error) = transaction.rollback().await
-            {
-                tracing::debug!(%error, "rollback not answered");
+            if !error.is_connection_lost() {
+                let answer = timeout(ROLLBACK, transaction.rollback()).await;
+                tracing::debug!(?answer, "rolled back");
             }
             return PublishOutcome::RolledBack(error);
         }

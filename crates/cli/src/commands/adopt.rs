@@ -31,10 +31,13 @@ pub(crate) async fn run(global: &Global, args: &Adopt, output: Output) -> Outcom
         loaded.job.target.readable()
     );
     consent::ask(global, &question)?;
-    let database = database::find(global, Some(&project), output).await?;
-    let ledger = database::ledger(&database).await?;
-    let stop = Stop::listen();
-    let mut runner = database::runner(&database, ledger, project.lease_ttl, global).await?;
+    let stop = Stop::listen(output);
+    let opening = async {
+        let database = database::find(global, Some(&project), output).await?;
+        let ledger = database::ledger(&database).await?;
+        database::runner(&database, ledger, project.lease_ttl, global).await
+    };
+    let mut runner = stop.or(opening).await?;
     let prepared = prepare::prepare(&mut runner, &project, loaded, first, &stop, output).await?;
     let (mut adopted, mut empty, mut already, mut items, mut exits) = (0, 0, 0, Vec::new(), Vec::new());
     for partition in &partitions {
@@ -65,7 +68,9 @@ pub(crate) async fn run(global: &Global, args: &Adopt, output: Output) -> Outcom
         };
         items.push(json!({ "key": partition.key.as_str(), "outcome": word }));
     }
-    runner.close().await?;
+    if let Err(error) = runner.close().await {
+        output.note(format!("warning: {error}"));
+    }
     let exit = stop.exit().unwrap_or_else(|| Exit::worst(exits.iter().copied()));
     let told = [
         (adopted, "recorded as published"),

@@ -35,7 +35,7 @@ const DAY: &str = "2026-03-24";
 const RECEIPT: &str = "insert into thrice.publications";
 
 pub(crate) async fn run(global: &Global, args: &Demo, output: Output) -> Outcome<Exit> {
-    let stop = Stop::listen();
+    let stop = Stop::listen(output);
     let dir = global.dir.join(FOLDER);
     if !dir.join(FILE).exists() {
         init::write(&dir, false)?;
@@ -255,7 +255,7 @@ impl Scene<'_> {
         };
         let mut runner = Runner::open(ledger, settings.clone(), options).await?;
         let prepared = runner
-            .prepare(self.loaded.job.clone(), &self.day, &CancellationToken::new())
+            .prepare(self.loaded.job.clone(), &self.day, &CancellationToken::new(), &mut Silent)
             .await
             .map_err(|error| self.loaded.placed(error))?;
         Ok(Worker { runner, prepared })

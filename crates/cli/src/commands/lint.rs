@@ -17,7 +17,8 @@ pub(crate) async fn run(global: &Global, args: &Lint, output: Output) -> Outcome
     let mut findings = project.findings(&args.pipelines)?;
     let broken = findings.iter().any(|fault| !fault.warning);
     if args.db && !broken {
-        findings.extend(ask_server(global, args, &project, output).await?);
+        let stop = Stop::listen(output);
+        findings.extend(stop.or(ask_server(global, args, &project, output, &stop)).await?);
     }
     let errors = findings.iter().filter(|fault| !fault.warning).count();
     let warnings = findings.len() - errors;
@@ -50,8 +51,13 @@ fn many(number: usize, noun: &str) -> String {
 }
 
 /// Examines targets and describes queries; writes nothing.
-async fn ask_server(global: &Global, args: &Lint, project: &Project, output: Output) -> Outcome<Vec<Fault>> {
-    let stop = Stop::listen();
+async fn ask_server(
+    global: &Global,
+    args: &Lint,
+    project: &Project,
+    output: Output,
+    stop: &Stop,
+) -> Outcome<Vec<Fault>> {
     let database = database::find(global, Some(project), output).await?;
     let mut examiner = thrice_runner::Examiner::new(database.settings.clone());
     let mut ledger = None;

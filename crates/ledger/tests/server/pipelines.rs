@@ -77,10 +77,9 @@ async fn a_new_target_is_taken_until_something_is_published() {
     bench.db.execute("update thrice.pipelines set interval_epoch = 1").await;
     ready.publish(&bench.db.client().await, &crate::support::Tail::default()).await.unwrap();
     let before = bench.db.value("select y from thrice.pipelines y").await;
-    for error in [
-        bench.ledger.may_register(&new).await.unwrap_err(),
-        bench.ledger.register_pipeline(&new).await.unwrap_err(),
-    ] {
+    for error in
+        [bench.ledger.may_register(&new).await.unwrap_err(), bench.ledger.register_pipeline(&new).await.unwrap_err()]
+    {
         let ErrorKind::TargetChanged { wanted, .. } = error.kind() else { panic!("{error}") };
         assert_eq!(wanted, "mart.\"Other\"");
         assert_eq!(error.code().unwrap().id(), "TH0537");

@@ -3,8 +3,7 @@
 use std::{sync::Mutex, time::Duration};
 
 use thrice_sql_publish::{
-    checksum,
-    PublishError, Statement, StatementCache,
+    PublishError, Statement, StatementCache, checksum,
     error::ErrorKind,
     probe::{self, Probe},
     publish::{ExistingRows, Gate, PublishOutcome, PublishRequest, existing_rows, publish},

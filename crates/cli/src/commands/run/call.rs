@@ -32,7 +32,16 @@ pub(super) struct Call<'p> {
 
 impl<'p> Call<'p> {
     pub(super) fn new(project: &'p Project, output: Output, show: bool, left: Vec<Exit>) -> Self {
-        Self { project, output, show, begun: Instant::now(), items: Vec::new(), outcomes: Vec::new(), exits: Vec::new(), left }
+        Self {
+            project,
+            output,
+            show,
+            begun: Instant::now(),
+            items: Vec::new(),
+            outcomes: Vec::new(),
+            exits: Vec::new(),
+            left,
+        }
     }
 
     pub(super) async fn pipeline(
@@ -69,7 +78,7 @@ impl<'p> Call<'p> {
             if stop.token.is_cancelled() {
                 break;
             }
-            self.partition(runner, loaded, &prepared, partition, request).await;
+            self.partition(runner, loaded, &prepared, partition, request, stop).await;
         }
     }
 
@@ -80,6 +89,7 @@ impl<'p> Call<'p> {
         prepared: &Prepared,
         partition: &Partition,
         request: &RunRequest,
+        stop: &Stop,
     ) {
         let (output, name) = (self.output, &loaded.job.name);
         if self.show {
@@ -99,7 +109,7 @@ impl<'p> Call<'p> {
             output.report(&fault.text(output.color_err));
         }
         self.outcomes.push(report.outcome.as_str());
-        self.items.push(item(loaded, &report));
+        self.items.push(item(loaded, &report, stop.exit()));
     }
 
     /// A pipeline that cannot be run at all does not stop the others.
@@ -129,7 +139,8 @@ impl<'p> Call<'p> {
         } else if self.outcomes.len() > 1 {
             self.output.note(format!("{} in {}", counts(&self.outcomes), seconds(self.begun.elapsed())));
         }
-        let causes: std::collections::BTreeSet<u8> = self.exits.iter().map(|exit| exit.number()).collect();
+        let causes: std::collections::BTreeSet<u8> =
+            self.exits.iter().map(|exit| exit.of_signal(stop.exit()).number()).collect();
         self.output.object(&json!({
             "schema": "thrice.run/1", "items": self.items, "exit": exit.number(), "causes": causes,
         }));

@@ -8,6 +8,7 @@ use thrice_core::failure_class::FailureClass;
 use thrice_core::schedule::Partition;
 use thrice_runner::{Edited, Outcome as Ended, PartitionReport, Problem, Progress, Step};
 
+use crate::exit_code::Exit;
 use crate::fault::Fault;
 use crate::output::{Output, count, paint};
 use crate::project::Loaded;
@@ -15,10 +16,10 @@ use crate::remedy::remedies;
 use crate::selection;
 
 /// Steps as lines on standard error.
-pub(super) struct Lines {
-    pub(super) output: Output,
+pub(crate) struct Lines {
+    pub(crate) output: Output,
     /// Show every step, not only those that someone waits for.
-    pub(super) show: bool,
+    pub(crate) show: bool,
 }
 
 impl Progress for Lines {
@@ -34,9 +35,17 @@ impl Progress for Lines {
                 format!("checks     {passed} of {total} passed   {}", seconds(*took))
             }
             Step::Resolving => "COMMIT was not answered; asking the ledger".to_owned(),
+            Step::NotRecorded { problem, error, again: Some(after) } => {
+                format!("failed: {}; the ledger cannot be told ({error}), again in {}", problem.what, seconds(*after))
+            }
+            Step::NotRecorded { problem, error, again: None } => format!(
+                "failed: {}; the ledger could not be told ({error}): the next run of the partition ends this one",
+                problem.what
+            ),
             Step::Retrying { problem, after } => format!("retrying in {}: {}", seconds(*after), problem.what),
         };
-        let always = matches!(step, Step::Resolving | Step::Retrying { .. } | Step::Claimed { .. });
+        let always =
+            matches!(step, Step::Resolving | Step::Retrying { .. } | Step::NotRecorded { .. } | Step::Claimed { .. });
         if self.show || always {
             self.output.note(text);
         }
@@ -89,7 +98,7 @@ pub(super) fn sentence(name: &str, report: &PartitionReport, took: Duration, col
     parts.join("  ")
 }
 
-pub(super) fn item(loaded: &Loaded, report: &PartitionReport) -> Value {
+pub(super) fn item(loaded: &Loaded, report: &PartitionReport, stopped: Option<Exit>) -> Value {
     let interval = selection::interval_json(loaded, &report.partition);
     let failed_attempts: Vec<Value> =
         report.failed_attempts.iter().map(|problem| placed(loaded, &report.partition, problem).json()).collect();
@@ -123,7 +132,7 @@ pub(super) fn item(loaded: &Loaded, report: &PartitionReport) -> Value {
             "attempt_no": problem.attempt_no,
             "failure_class": problem.class.map(FailureClass::as_str),
             "checks": problem.checks,
-            "error": placed(loaded, &report.partition, problem).json(),
+            "error": stopped_by(placed(loaded, &report.partition, problem), stopped).json(),
         }),
         (None, None) => json!({}),
     };
@@ -142,6 +151,12 @@ pub(super) fn placed(loaded: &Loaded, partition: &Partition, problem: &Problem) 
         let told: Vec<String> = remedies.iter().map(|remedy| format!("{}: {}", remedy.lead, remedy.command)).collect();
         fault.fix = Some(told.join("; "));
     }
+    fault
+}
+
+/// The fault with the exit of the signal that came, where it tells of one.
+pub(super) fn stopped_by(mut fault: Fault, stopped: Option<Exit>) -> Fault {
+    fault.exit = fault.exit.of_signal(stopped);
     fault
 }
 
