@@ -105,6 +105,30 @@ async fn an_empty_result_over_a_published_partition() -> Result<()> {
     Ok(())
 }
 
+/// Accepted once, an empty day is a published day like any other: running it again is `unchanged`, without a reason.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_accepted_empty_day_is_rerunnable() -> Result<()> {
+    let bench = bench("").await?;
+    bench.call("run t 2025-06-03")?.expect_code(0);
+    bench.db.execute("delete from g.src where id = 3").await?;
+    bench.call("run t 2025-06-03")?.expect_code(5).expect_error("TH0706");
+    let accept = ["run", "t", "2025-06-03", "--accept-drop", "--reason", "the shop was shut"];
+    bench.project.thrice(accept).run()?.expect_code(0);
+    bench.call("run t 2025-06-03")?.expect_code(0).expect_text("unchanged");
+    bench.project.thrice(accept).run()?.expect_code(0).expect_text("unchanged");
+    assert_eq!(
+        bench.receipts().await?,
+        ["2025-06-03|1|publish|1", "2025-06-03|3|publish|0", "2025-06-03|4|unchanged|0", "2025-06-03|5|unchanged|0"]
+    );
+    // rows that come later are published, and guarded again
+    bench.db.execute("insert into g.src values ('2025-06-03 03:00Z', 3, 31)").await?;
+    bench.call("run t 2025-06-03")?.expect_code(0);
+    bench.db.execute("delete from g.src where id = 3").await?;
+    bench.call("run t 2025-06-03")?.expect_code(5).expect_error("TH0706");
+    assert_eq!(bench.db.rows("select v from g.t").await?, ["31"]);
+    Ok(())
+}
+
 /// Never published and empty: a check says no, unless the pipeline allows it.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_empty_first_result() -> Result<()> {
@@ -181,6 +205,41 @@ async fn intervals_that_may_not_run_yet() -> Result<()> {
     bench.call("run t 2025-06-05 --as-of 2025-06-05T15:00:00Z --early --reason needed-now")?.expect_code(0);
     bench.call("run t 2025-06-05 --as-of 2025-06-05T17:10:00Z")?.expect_code(0);
     assert_eq!(bench.db.rows("select day from g.t").await?, ["2025-06-05"]);
+    Ok(())
+}
+
+/// What `run` would not make yet, or ever, is not taken for made: rows of it would count as final.
+#[tokio::test(flavor = "multi_thread")]
+async fn intervals_that_may_not_be_adopted_yet() -> Result<()> {
+    let bench = bench("").await?;
+    let mut pipeline = daily("t", "2025-06-01", "g.t", "day", "", SQL);
+    pipeline.toml = pipeline.toml.replace("[target]", "delay = \"2h10m\"\nend = \"2025-06-10\"\n[target]");
+    bench.project.write(&pipeline)?;
+    bench
+        .db
+        .execute("insert into g.t select d, 1, 1 from generate_series('2025-05-30'::date, '2025-06-12', '1 day') d")
+        .await?;
+    for (at, from, to, code, fix) in [
+        ("2025-06-05T14:59:59Z", "2025-06-05", "2025-06-05", "TH0116", "wait until it has ended"),
+        (
+            "2025-06-05T14:59:59Z",
+            "2025-06-03",
+            "2025-06-06",
+            "TH0116",
+            "--from 2025-06-03 --to 2025-06-04 names those that may be adopted",
+        ),
+        ("2025-06-05T15:00:00Z", "2025-06-05", "2025-06-05", "TH0117", "fix: wait until it is due"),
+        ("2025-06-05T17:10:00Z", "2025-05-31", "2025-05-31", "TH0115", "set an earlier start"),
+        ("2025-07-05T17:10:00Z", "2025-06-10", "2025-06-10", "TH0115", "set a later end"),
+    ] {
+        let what = format!("adopt t --from {from} --to {to} --reason why --yes --as-of {at}");
+        bench.call(&what)?.expect_code(5).expect_error(code).expect_text(fix);
+    }
+    assert_eq!(bench.receipts().await?, [""; 0]);
+    bench
+        .call("adopt t --from 2025-06-01 --to 2025-06-05 --reason why --yes --as-of 2025-06-05T17:10:00Z")?
+        .expect_code(0);
+    assert_eq!(bench.receipts().await?.len(), 5);
     Ok(())
 }
 
@@ -265,5 +324,102 @@ async fn a_warning_is_recorded() -> Result<()> {
     let row = "select check_name, severity, passed, observed from thrice.check_results where check_name = 'cheap'";
     assert_eq!(bench.db.rows(row).await?, ["cheap|warn|f|1"]);
     bench.call("show t 2025-06-03")?.expect_code(0).expect_text("cheap");
+    Ok(())
+}
+
+/// The ledger's own tables would take rows like any other: they are refused by name, before a server is asked.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_ledger_is_no_target() -> Result<()> {
+    let sql =
+        "select :interval_start as at, 'published' as kind, '{}'::jsonb as data where :interval_start < :interval_end";
+    let more = "columns = \"allow_extra_target\"\n";
+    let bench = Bench::new("UTC", "", &[]).await?;
+    for table in
+        ["thrice.events", "thrice_staging.t", "thrice_history.t", "pg_catalog.pg_class", "information_schema.t"]
+    {
+        bench.project.write(&daily("own", "2025-06-01", table, "at", more, sql))?;
+        for words in [
+            "lint",
+            "lint --db",
+            "run own 2025-06-03",
+            "adopt own --from 2025-06-03 --to 2025-06-03 --reason why --yes",
+        ] {
+            bench.call(words)?.expect_code(2).expect_error("TH0413");
+        }
+    }
+    assert_eq!(bench.db.value("select count(*) from thrice.events").await?, "0");
+    assert_eq!(bench.runs().await?, [""; 0]);
+    Ok(())
+}
+
+fn into(name: &str, table: &str) -> thrice_tests::PipelineText {
+    daily(name, "2025-06-01", table, "day", "", SQL)
+}
+
+/// Receipts count for one table: rows that nobody accounts for in another one stay, whatever the first one's receipts say.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_target_does_not_inherit_receipts() -> Result<()> {
+    let bench = Bench::new(
+        "Asia/Seoul",
+        "create schema g; create table g.src (at timestamptz, id int, v int); insert into g.src values ('2025-06-03 03:00Z', 3, 30);
+         create table g.t (day date, id int, v int); create table g.\"Prod\" (like g.t)",
+        &[into("t", "g.t")],
+    )
+    .await?;
+    bench.call("run t 2025-06-03")?.expect_code(0);
+    bench.db.execute("insert into g.\"Prod\" select '2025-06-03', n, n from generate_series(1, 1000) n").await?;
+    bench.project.write(&into("t", "g.\"Prod\""))?;
+    let before = state(&bench).await?;
+    for words in
+        ["run t 2025-06-03", "run", "adopt t --from 2025-06-03 --to 2025-06-03 --reason why --yes", "lint --db"]
+    {
+        let out = bench.call(words)?.expect_code(5).expect_error("TH0537");
+        assert!(out.stderr().contains("table = 'g.t' under [target]"), "{words}: {}", out.stderr());
+    }
+    assert_eq!(state(&bench).await?, before);
+    assert_eq!(bench.db.value("select count(*) from g.\"Prod\"").await?, "1000");
+    // what is published is not in the new table, and the gate says so
+    bench.call("status t --from 2025-06-03 --to 2025-06-03 --require published")?.expect_code(5).expect_error("TH0551");
+    let out = bench.call("status t --from 2025-06-03 --to 2025-06-03 --json")?.expect_code(0).expect_error("TH0537");
+    assert_eq!(out.json()?["pipelines"][0]["counts"]["missing"], 1, "{}", out.stdout());
+    // the way out: the new table is another pipeline's
+    bench.project.write(&into("t", "g.t"))?;
+    bench.project.write(&into("prod", "g.\"Prod\""))?;
+    bench.call("lint --db")?.expect_code(0);
+    bench.call("run prod 2025-06-03")?.expect_code(5).expect_error("TH0531");
+    bench.call("adopt prod --from 2025-06-03 --to 2025-06-03 --reason why --yes")?.expect_code(0);
+    bench.call("run prod 2025-06-03")?.expect_code(0);
+    assert_eq!(bench.db.rows("select * from g.\"Prod\"").await?, ["2025-06-03|3|30"]);
+    assert_eq!(bench.db.rows("select * from g.t").await?, ["2025-06-03|3|30"]);
+    Ok(())
+}
+
+/// A pipeline is called like its files. Renamed before it has published, it keeps its table; afterwards it is told why not.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_renamed_pipeline() -> Result<()> {
+    let bench = bench("").await?;
+    let rename = |from: &str, to: &str| -> Result<()> {
+        for ending in ["toml", "sql"] {
+            let folder = bench.project.path().join("pipelines");
+            std::fs::rename(folder.join(format!("{from}.{ending}")), folder.join(format!("{to}.{ending}")))?;
+        }
+        Ok(())
+    };
+    bench.db.execute("insert into g.t values ('2025-06-03', 99, 0)").await?;
+    bench.call("run t 2025-06-03")?.expect_code(5).expect_error("TH0531");
+    rename("t", "early")?;
+    bench.call("lint --db")?.expect_code(0);
+    bench.call("run early 2025-06-04")?.expect_code(0).expect_text("takes over the target of t");
+    rename("early", "late")?;
+    for words in ["run late 2025-06-04", "lint --db"] {
+        let out = bench.call(words)?;
+        assert!(matches!(out.code(), Some(2)), "{words}: {:?}", out.code());
+        out.expect_error("TH0217")
+            .expect_text("early has published into it")
+            .expect_text("give the two files the name early again");
+    }
+    rename("late", "early")?;
+    bench.call("run early 2025-06-04")?.expect_code(0);
+    assert_eq!(bench.receipts().await?, ["2025-06-04|1|publish|1", "2025-06-04|2|unchanged|1"]);
     Ok(())
 }

@@ -7,6 +7,7 @@ mod due;
 mod guards;
 mod rerun;
 mod retry;
+mod server_gone;
 
 use thrice_tests::PipelineText;
 

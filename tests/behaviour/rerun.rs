@@ -142,26 +142,62 @@ async fn the_published_at_column_is_left_out() -> Result<()> {
     Ok(())
 }
 
-/// Somebody edits the target by hand. The next run sees that it is not what its receipt says, and puts it right.
+/// Somebody edits the target by hand. The next run sees that it is not what its receipt says, puts it right and tells, be
+/// its own result the same as before or another one.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_edited_target_is_noticed_and_replaced() -> Result<()> {
-    for edit in [
-        "update m.t set total = 0 where day = '2025-03-03' and shop = 0",
-        "delete from m.t where day = '2025-03-03' and shop = 1",
-        "insert into m.t values ('2025-03-03', 77, 77)",
-        "update m.t set day = '2025-03-02' where day = '2025-03-03' and shop = 2",
+    for (edit, rows_before) in [
+        ("update m.t set total = 0 where day = '2025-03-03' and shop = 0", 3),
+        ("delete from m.t where day = '2025-03-03' and shop = 1", 2),
+        ("insert into m.t values ('2025-03-03', 77, 77)", 4),
+        ("update m.t set day = '2025-03-02' where day = '2025-03-03' and shop = 2", 2),
     ] {
-        let bench = shops().await?;
-        bench.call("run t 2025-03-03")?.expect_code(0);
-        let inside = "select string_agg(t::text, ',' order by shop) from m.t t where day = '2025-03-03'";
-        let right = bench.db.value(inside).await?;
-        bench.db.execute(edit).await?;
-        assert_ne!(bench.db.value(inside).await?, right, "{edit}");
-        let out = bench.call("run t 2025-03-03 --json")?.expect_code(0).json()?;
-        assert_eq!(out["items"][0]["outcome"], "published", "{edit}: {out}");
-        assert_eq!(bench.db.value(inside).await?, right, "{edit}");
-        assert_eq!(bench.receipts().await?, ["2025-03-03|1|publish|3", "2025-03-03|2|publish|3"]);
+        for source in ["", "; update m.src set v = v + 1 where day = '2025-03-03'"] {
+            let bench = shops().await?;
+            bench.call("run t 2025-03-03")?.expect_code(0);
+            bench.db.execute(&format!("{edit}{source}")).await?;
+            let out = bench.call("run t 2025-03-03 --json")?.expect_code(0).expect_error("TH0538");
+            let item = &out.json()?["items"][0];
+            assert_eq!(item["outcome"], "published", "{edit}: {item}");
+            let told = serde_json::json!({ "rows_before": rows_before, "receipt_rows": 3 });
+            assert_eq!(item["edited_since_receipt"], told, "{edit}{source}: {item}");
+            let event = "select data -> 'edited_since_receipt' from thrice.events where kind = 'published' order by event_id desc";
+            assert_eq!(serde_json::from_str::<serde_json::Value>(&bench.db.value(event).await?)?, told);
+            let wrong = "select count(*) from (
+                select day, shop, total from m.t where day = '2025-03-03' except all
+                select day, shop, sum(v) from m.src where day = '2025-03-03' group by 1, 2) d";
+            assert_eq!(bench.db.value(wrong).await?, "0", "{edit}");
+            assert_eq!(bench.receipts().await?, ["2025-03-03|1|publish|3", "2025-03-03|2|publish|3"]);
+            // put right, there is nothing more to tell
+            let out = bench.call("run t 2025-03-03 --json")?.expect_code(0);
+            assert!(!out.stderr().contains("TH0538"), "{}", out.stderr());
+            assert_eq!(out.json()?["items"][0]["outcome"], "unchanged", "{edit}");
+        }
     }
+    Ok(())
+}
+
+/// A changed result, or other code, over rows that nobody has touched is no edit.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_as_its_receipt_says_is_no_edit() -> Result<()> {
+    let bench = shops().await?;
+    let quiet = |out: &thrice_tests::Finished| -> Result<()> {
+        assert!(!out.stderr().contains("TH0538"), "{}", out.stderr());
+        assert_eq!(out.json()?["items"][0]["outcome"], "published");
+        assert!(out.json()?["items"][0]["edited_since_receipt"].is_null());
+        Ok(())
+    };
+    quiet(&bench.call("run t 2025-03-03 --json")?.expect_code(0))?;
+    bench.db.execute("update m.src set v = v + 1 where day = '2025-03-03'").await?;
+    quiet(&bench.call("run t 2025-03-03 --json")?.expect_code(0))?;
+    // other columns have another checksum: with other code the count alone is compared
+    bench.db.execute("alter table m.t add note text").await?;
+    let sql = SQL.replace("as total", "as total, 'n' as note");
+    let more = "key = [\"day\", \"shop\"]\n";
+    bench.project.write(&daily("t", "2025-03-01", "m.t", "day", more, &sql))?;
+    quiet(&bench.call("run t 2025-03-03 --json")?.expect_code(0))?;
+    let told = "select count(*) from thrice.events where data ? 'edited_since_receipt'";
+    assert_eq!(bench.db.value(told).await?, "0");
     Ok(())
 }
 

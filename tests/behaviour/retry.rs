@@ -74,6 +74,12 @@ async fn what_is_permanent_is_not_tried_again() -> Result<()> {
             "drop trigger no on y.t",
             "P0001",
         ),
+        (
+            "create function y.lose() returns trigger language plpgsql as 'begin return null; end';
+             create trigger lose before insert on y.t for each row execute function y.lose()",
+            "drop trigger lose on y.t",
+            "TH012",
+        ),
     ] {
         bench.db.execute(&format!("delete from thrice.check_results; {break_it}")).await?;
         let before = bench.runs().await?.len();
@@ -86,6 +92,36 @@ async fn what_is_permanent_is_not_tried_again() -> Result<()> {
         assert_eq!(bench.staging_tables().await?, 0, "{code}");
         bench.db.execute(repair).await?;
     }
+    Ok(())
+}
+
+/// A trigger that drops rows will do so again: exit 8, and the words say where to look.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_trigger_that_drops_rows_is_permanent() -> Result<()> {
+    let bench = bench("", 0.0).await?;
+    bench
+        .db
+        .execute(
+            "create function y.lose() returns trigger language plpgsql as 'begin return null; end';
+             create trigger lose before insert on y.t for each row execute function y.lose()",
+        )
+        .await?;
+    bench.call("run t 2025-01-10")?.expect_code(8).expect_error("TH0606").expect_text("a trigger returned null");
+    assert_eq!(bench.runs().await?, ["2025-01-10|1|failed|permanent|TH012"]);
+    Ok(())
+}
+
+/// A crash of the server empties what is staged. It is staged again, and the day is not published empty.
+#[tokio::test(flavor = "multi_thread")]
+async fn staging_that_lost_its_rows_is_made_again() -> Result<()> {
+    let bench = bench("[retry]\nattempts = 3\nfirst_delay = \"1s\"\n", 0.0).await?;
+    let run = bench.thrice("run t 2025-01-10").failpoints("after_validate=1*return(sleep:3000)").start()?;
+    bench.wait_for("select count(*) from thrice.pipeline_run_ledger where status = 'validated'", "1", LIMIT).await?;
+    let staged = bench.db.value("select 'thrice_staging.' || relname from pg_class where relnamespace = 'thrice_staging'::regnamespace and relkind = 'r'").await?;
+    bench.db.execute(&format!("truncate {staged}")).await?;
+    run.wait_at_most(LIMIT)?.expect_code(0);
+    assert_eq!(bench.runs().await?, ["2025-01-10|1|failed|transient|TH011", "2025-01-10|2|published||"]);
+    assert_eq!(bench.db.rows("select v from y.t").await?, ["0"]);
     Ok(())
 }
 
@@ -200,5 +236,18 @@ async fn a_lost_connection_is_tried_again() -> Result<()> {
     assert_eq!(runs.len(), 2, "{runs:?}");
     assert!(runs[0].starts_with("2025-01-10|1|failed|transient|"), "{runs:?}");
     assert_eq!(runs[1], "2025-01-10|2|published||");
+    Ok(())
+}
+
+/// An administrator ends a statement, and no signal reached the call: exit 8, not that of a Ctrl-C. It is not tried again.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_statement_that_somebody_else_cancelled() -> Result<()> {
+    let bench = bench("[retry]\nattempts = 3\nfirst_delay = \"1s\"\n", 120.0).await?;
+    let run = bench.thrice("run t 2025-01-10").start()?;
+    let sleeping = format!("from pg_stat_activity where datname = '{}' and wait_event = 'PgSleep'", bench.db.name());
+    bench.wait_for(&format!("select count(*) {sleeping}"), "1", LIMIT).await?;
+    bench.db.execute(&format!("select pg_cancel_backend(pid) {sleeping}")).await?;
+    run.wait_at_most(LIMIT)?.expect_code(8).expect_error("TH0601").expect_text("pg_cancel_backend");
+    assert_eq!(bench.runs().await?, ["2025-01-10|1|failed|cancelled|57014"]);
     Ok(())
 }

@@ -93,10 +93,15 @@ impl Exit {
             Some(FailureClass::Transient | FailureClass::Abandoned | FailureClass::Fenced) => Self::Unavailable,
             Some(FailureClass::Check) => Self::Checks,
             Some(FailureClass::Guard) => Self::Refused,
-            Some(FailureClass::Cancelled) => Self::Interrupted,
             Some(FailureClass::Timeout) => Self::Sql,
-            Some(FailureClass::Permanent) | None => Self::of_code(problem.code),
+            // stopped by a signal, or cancelled on the server by somebody else: the code tells
+            Some(FailureClass::Permanent | FailureClass::Cancelled) | None => Self::of_code(problem.code),
         }
+    }
+
+    /// The same, where it was a signal: the one that came.
+    pub(crate) fn of_signal(self, came: Option<Self>) -> Self {
+        if self == Self::Interrupted { came.unwrap_or(self) } else { self }
     }
 
     /// The exit of a partition's outcome.

@@ -14,6 +14,7 @@ mod json_lines;
 mod local_server;
 mod logging;
 mod output;
+mod prepare;
 mod project;
 mod remedy;
 mod selection;

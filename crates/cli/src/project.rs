@@ -8,7 +8,7 @@ use thrice_core::due::DuePolicy;
 use thrice_core::text::did_you_mean;
 use thrice_pipeline::diagnostic::{Diagnostic, Diagnostics};
 use thrice_pipeline::{Definition, Pipeline, Query, project, together};
-use thrice_runner::Job;
+use thrice_runner::{Job, NotPrepared};
 
 use crate::fault::{Failed, Fault, Outcome, Place, io_fault};
 use crate::{git, job};
@@ -160,13 +160,31 @@ impl Project {
             .collect())
     }
 
+    /// No file of the project has the name of this pipeline.
+    pub(crate) fn is_gone(&self, name: &str) -> bool {
+        !self.pipelines.iter().any(|(known, _)| known == name)
+    }
+
     /// Refuses a name that no pipeline has.
     pub(crate) fn known_name(&self, name: &str) -> Outcome<()> {
-        if self.pipelines.iter().any(|(known, _)| known == name) { Ok(()) } else { Err(unknown(name, self).into()) }
+        if self.is_gone(name) { Err(unknown(name, self).into()) } else { Ok(()) }
     }
 }
 
 impl Loaded {
+    /// Why the pipeline cannot be run, with its place in the query.
+    pub(crate) fn placed(&self, error: NotPrepared) -> Failed {
+        let position = match &error {
+            NotPrepared::Problem(problem) => problem.position,
+            NotPrepared::Findings(_) => None,
+        };
+        let mut failed = Failed::from(error);
+        if let Some(fault) = failed.0.first_mut() {
+            self.place(fault, position);
+        }
+        failed
+    }
+
     /// Gives a fault that points into the rendered query its place in the file.
     pub(crate) fn place(&self, fault: &mut Fault, position: Option<usize>) {
         let Some(at) = position.and_then(|position| self.query.source_offset(position)) else { return };

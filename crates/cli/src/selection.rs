@@ -108,6 +108,19 @@ fn of_key(error: &KeyError) -> Fault {
     }
 }
 
+/// Whether all of these partitions may be adopted at this time: what `run` would refuse to make is not taken for made.
+pub(crate) fn may_adopt_all(loaded: &Loaded, partitions: &[Partition], as_of: Timestamp) -> Outcome<()> {
+    may_run_all(loaded, partitions, as_of, false).map_err(|Failed(mut faults)| {
+        for fix in faults.iter_mut().filter_map(|fault| fault.fix.as_mut()) {
+            // there is no `adopt --early`: its rows would count as final before the late ones are there
+            *fix = fix
+                .replace("wait, or --early --reason \"…\"", "wait until it is due")
+                .replace("may run", "may be adopted");
+        }
+        Failed(faults)
+    })
+}
+
 /// Whether all of these partitions may be asked for at this time; one fault for each cause, with the first it holds for.
 pub(crate) fn may_run_all(loaded: &Loaded, partitions: &[Partition], as_of: Timestamp, early: bool) -> Outcome<()> {
     let mut faults: Vec<(Fault, usize)> = Vec::new();

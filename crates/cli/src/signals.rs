@@ -1,13 +1,16 @@
 //! Ctrl-C and SIGTERM: the run under way is cancelled on the server and ends as failed, class cancelled; a COMMIT that
-//! was sent is waited for. A second Ctrl-C ends the process at once.
+//! was sent is waited for, a server that does not answer is not. A second signal ends the process at once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use thrice_core::code::ErrorCode;
 use thrice_sql_publish::CancellationToken;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::exit_code::Exit;
+use crate::fault::{Fault, Outcome};
+use crate::output::Output;
 
 /// Tells when the call shall stop, and by which signal.
 #[derive(Debug, Clone)]
@@ -18,17 +21,21 @@ pub(crate) struct Stop {
 
 impl Stop {
     /// Listens from now on.
-    pub(crate) fn listen() -> Self {
+    pub(crate) fn listen(output: Output) -> Self {
         let stop = Self { token: CancellationToken::new(), by: Arc::default() };
-        for (kind, exit) in [(SignalKind::interrupt(), Exit::Interrupted), (SignalKind::terminate(), Exit::Terminated)]
-        {
+        for (kind, exit, name) in [
+            (SignalKind::interrupt(), Exit::Interrupted, "Ctrl-C"),
+            (SignalKind::terminate(), Exit::Terminated, "SIGTERM"),
+        ] {
             let stop = stop.clone();
+            // installed before anything is waited for: a signal from here on is ours
+            let Ok(mut signals) = signal(kind) else { continue };
             tokio::spawn(async move {
-                let Ok(mut signals) = signal(kind) else { return };
                 while signals.recv().await.is_some() {
                     if stop.by.swap(exit.number(), Ordering::Relaxed) != 0 {
                         end_now(exit);
                     }
+                    output.note(format!("{name}: stopping; a second one ends the call at once"));
                     stop.token.cancel();
                 }
             });
@@ -42,6 +49,18 @@ impl Stop {
             130 => Some(Exit::Interrupted),
             143 => Some(Exit::Terminated),
             _ => None,
+        }
+    }
+
+    /// Work that changes nothing that matters: dropped at the signal.
+    pub(crate) async fn or<T>(&self, work: impl Future<Output = Outcome<T>>) -> Outcome<T> {
+        match Box::pin(self.token.run_until_cancelled(work)).await {
+            Some(done) => done,
+            None => {
+                let mut fault = Fault::new(ErrorCode::Stopped, "stopped before anything was run");
+                fault.exit = self.exit().unwrap_or(Exit::Interrupted);
+                Err(fault.into())
+            }
         }
     }
 }

@@ -208,6 +208,8 @@ codes! {
     "TH0534" Fenced Unavailable "another worker took the partition over";
     "TH0535" EpochChanged Refused "grain, zone or start changed under published partitions";
     "TH0536" AdoptRefused Refused "the partition cannot be adopted";
+    "TH0537" TargetChanged Refused "the target was changed under published partitions";
+    "TH0538" EditedSinceReceipt Ok "rows that others changed since the receipt were replaced";
     "TH0540" ShadowSchema Refused "no schema for shadow tables";
     "TH0541" IdempotencyKeyUsed Refused "the idempotency key was used with other arguments";
     "TH0550" OutcomeUnknown Unknown "the outcome of a COMMIT is still open";

@@ -6,6 +6,8 @@
 --    Null: read from the transaction-local settings thrice.rows_deleted, thrice.rows_inserted, thrice.rows_updated, thrice.target_rows
 --    and thrice.target_checksum, where the statements before left them. Empty these at the start: a session may carry another run's.
 --    with w as (insert into … returning 1) select set_config('thrice.rows_inserted', count(*)::text, true) from w
+--    thrice.rows_before and thrice.checksum_before, where a statement read what the interval held before it was replaced: what others
+--    changed since the receipt is told in the event and the answer. Other code may have other columns: then the count alone is compared.
 -- $11 points_to int8: only where a rollback moves a pointer and no rows: the older receipt whose rows are to be read
 -- $12 history_relation text   $13 history_expires_at timestamptz   $14 input_manifest jsonb   $15 comparison jsonb   $16 close bool
 -- Raises TH002: the fence or the claim has moved · TH010: the run is unknown, or in no state that publishes
@@ -13,7 +15,8 @@
 --        TH013: `unchanged`, or a pointer, without a receipt that is equal
 with run as (
   select l.*, p.pipeline_id, p.interval_start, p.data_attempt_id as before, y.strategy,
-         d.row_count as before_rows, d.checksum as before_checksum
+         d.row_count as before_rows, d.checksum as before_checksum,
+         d.code_hash is not distinct from l.code_hash as same_code
     from thrice.pipeline_run_ledger l
     join thrice.partitions p on p.partition_id = l.partition_id
     join thrice.pipelines y on y.pipeline_id = p.pipeline_id
@@ -25,9 +28,12 @@ with run as (
          coalesce($7::int8, nullif(current_setting('thrice.rows_inserted', true), '')::int8) as inserted,
          coalesce($8::int8, nullif(current_setting('thrice.rows_updated', true), '')::int8) as updated,
          coalesce($9::int8, nullif(current_setting('thrice.target_rows', true), '')::int8) as target_rows,
-         coalesce($10::text, nullif(current_setting('thrice.target_checksum', true), '')) as target_checksum
+         coalesce($10::text, nullif(current_setting('thrice.target_checksum', true), '')) as target_checksum,
+         nullif(current_setting('thrice.rows_before', true), '')::int8 as rows_before,
+         nullif(current_setting('thrice.checksum_before', true), '') as checksum_before
 ), judged as (
-  select run.*, n.deleted, n.inserted, n.updated,
+  select run.*, n.deleted, n.inserted, n.updated, n.rows_before,
+         coalesce(n.rows_before <> run.before_rows or run.same_code and n.checksum_before <> run.before_checksum, false) as edited,
          coalesce(n.target_rows, run.staged_rows) as final_rows, coalesce(n.target_checksum, run.staged_checksum) as final_checksum,
          case when $5::text in ('unchanged', 'adopt') or $11::int8 is not null then coalesce(n.deleted, 0) + coalesce(n.inserted, 0) + coalesce(n.updated, 0) = 0
               when run.strategy in ('delete_insert', 'append') then n.inserted = run.staged_rows
@@ -68,6 +74,7 @@ with run as (
   insert into thrice.events (kind, pipeline_id, partition_id, attempt_id, backfill_id, actor, data)
   select case $5::text when 'publish' then 'published' when 'rollback' then 'rolled_back' when 'adopt' then 'adopted' else $5::text end,
          pipeline_id, $1, $2, backfill_id, actor, jsonb_build_object('token', $3::int8, 'rows', final_rows, 'checksum', final_checksum, 'closed', $16::bool)
+         || case when edited then jsonb_build_object('edited_since_receipt', jsonb_build_object('rows_before', rows_before, 'receipt_rows', before_rows)) else '{}' end
     from judged
   union all
   select 'closed', pipeline_id, $1, $2, backfill_id, actor, jsonb_build_object('token', $3::int8) from judged where $16::bool
@@ -80,4 +87,5 @@ select thrice.assert((select count(*) from part) = 1, 'TH002', (select 'fence ' 
    and thrice.assert((select count(*) from receipt) = 1, 'TH012', 'no rows or checksum for the receipt') as ok,
        (select version from part) as version, (select published_at from receipt) as published_at, (select row_count from receipt) as row_count,
        (select checksum from receipt) as checksum, (select data_attempt_id from part) as data_attempt_id,
-       (select previous_data_attempt_id from receipt) as previous_data_attempt_id
+       (select previous_data_attempt_id from receipt) as previous_data_attempt_id,
+       (select rows_before from judged where edited) as edited_rows_before, (select before_rows from judged where edited) as edited_receipt_rows

@@ -16,12 +16,14 @@ pub const RECEIPT_OF: &str = include_str!("../sql/receipt_of.sql");
 
 /// The transaction-local settings in which the statements of a publish leave their counts for [`PUBLISH_TAIL`].
 /// They are to be emptied when the transaction begins.
-pub const COUNT_SETTINGS: [&str; 5] = [
+pub const COUNT_SETTINGS: [&str; 7] = [
     "thrice.rows_deleted",
     "thrice.rows_inserted",
     "thrice.rows_updated",
     "thrice.target_rows",
     "thrice.target_checksum",
+    "thrice.rows_before",
+    "thrice.checksum_before",
 ];
 
 /// A statement with the types that its parameters and columns have on every driver.
@@ -86,6 +88,8 @@ pub const STATEMENTS: [Signature; 4] = [
             ("checksum", "text"),
             ("data_attempt_id", "int8"),
             ("previous_data_attempt_id", "int8"),
+            ("edited_rows_before", "int8"),
+            ("edited_receipt_rows", "int8"),
         ],
     },
     Signature {

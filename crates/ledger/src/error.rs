@@ -44,15 +44,26 @@ pub enum ErrorKind {
         /// Grain and time zone as recorded.
         recorded: (String, String),
     },
+    /// The pipeline has published into another table: its receipts say nothing about this one.
+    TargetChanged {
+        /// The table as recorded, for people.
+        recorded: String,
+        /// The table that it is to be now, for people.
+        wanted: String,
+    },
     /// Another pipeline writes this target.
     TargetTaken {
         /// Its name.
         by: String,
+        /// It has published: its receipts account for the rows there.
+        published: bool,
     },
     /// The lane is not in the ledger.
     UnknownLane,
     /// The connection went away; whether the statement had an effect is not known.
     ConnectionLost,
+    /// The caller wanted to stop, and the answer did not come in time; whether the statement had an effect is not known.
+    GivenUp,
     /// The server refused a statement.
     Statement,
     /// The ledger holds something that this version cannot read.
@@ -63,15 +74,20 @@ pub enum ErrorKind {
 #[derive(Debug)]
 pub struct LedgerError {
     kind: ErrorKind,
-    what: String,
+    what: Box<str>,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
     sqlstate: Option<SqlState>,
-    state: Option<String>,
+    state: Option<Box<str>>,
 }
 
 impl LedgerError {
     pub(crate) fn new(kind: ErrorKind, what: impl Into<String>) -> Self {
-        Self { kind, what: what.into(), source: None, sqlstate: None, state: None }
+        Self { kind, what: what.into().into_boxed_str(), source: None, sqlstate: None, state: None }
+    }
+
+    /// The answer was not waited for.
+    pub fn given_up() -> Self {
+        Self::new(ErrorKind::GivenUp, "stopped before the ledger answered")
     }
 
     pub(crate) fn unreadable(source: impl std::error::Error + Send + Sync + 'static) -> Self {
@@ -109,7 +125,7 @@ impl LedgerError {
     /// The same, seen while no connection existed yet.
     pub(crate) fn while_connecting(mut self) -> Self {
         self.kind = ErrorKind::Unreachable;
-        "no connection to the ledger could be made".clone_into(&mut self.what);
+        self.what = "no connection to the ledger could be made".into();
         self
     }
 
@@ -138,7 +154,7 @@ impl std::error::Error for LedgerError {
 impl From<sqlx::Error> for LedgerError {
     fn from(error: sqlx::Error) -> Self {
         let state =
-            error.as_database_error().and_then(sqlx::error::DatabaseError::code).map(std::borrow::Cow::into_owned);
+            error.as_database_error().and_then(sqlx::error::DatabaseError::code).map(|code| Box::<str>::from(&*code));
         let (kind, what) = match (&state, &error) {
             (Some(state), _) => of_sqlstate(state),
             (
@@ -154,7 +170,7 @@ impl From<sqlx::Error> for LedgerError {
             (None, _) => (ErrorKind::Statement, "the ledger refused a statement"),
         };
         let sqlstate = state.as_deref().and_then(|state| state.parse().ok());
-        Self { kind, what: what.to_owned(), source: Some(Box::new(error)), sqlstate, state }
+        Self { kind, what: what.into(), source: Some(Box::new(error)), sqlstate, state }
     }
 }
 
@@ -196,8 +212,10 @@ fn code_of(kind: &ErrorKind) -> Option<ErrorCode> {
         ErrorKind::Closed => ErrorCode::Closed,
         ErrorKind::Counts => ErrorCode::WrittenDiffers,
         ErrorKind::IntervalsChanged { .. } => ErrorCode::EpochChanged,
+        ErrorKind::TargetChanged { .. } => ErrorCode::TargetChanged,
         ErrorKind::TargetTaken { .. } => ErrorCode::TargetShared,
         ErrorKind::UnknownLane => ErrorCode::UnknownLane,
+        ErrorKind::GivenUp => ErrorCode::Stopped,
         ErrorKind::UnknownRun
         | ErrorKind::WrongState
         | ErrorKind::ConnectionLost

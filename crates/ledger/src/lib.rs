@@ -56,7 +56,7 @@ pub use health::{ClaimOf, OpenOutcome};
 pub use history::{CheckResultRow, PartitionDetail, RunRow, StagingLeft};
 pub use ledger::Ledger;
 pub use migrate::MigrationInfo;
-pub use pipeline::{CodeVersion, PipelineCut, PipelineRecord, PipelineRow, PipelineSummary};
+pub use pipeline::{CodeVersion, PipelineCut, PipelineRecord, PipelineRow, PipelineSummary, TargetOwner};
 pub use receipt::{PublishTail, Receipt};
 pub use resolve::{Resolution, StillOpen, UnknownRun, resolve};
 pub use run::{

@@ -1,6 +1,7 @@
 //! What the ledger knows of pipelines: their definition now, and the text behind every code hash.
 
 use serde_json::Value;
+use thrice_core::identifier::TableName;
 use thrice_core::time::Timestamp;
 
 use crate::error::{ErrorKind, LedgerError};
@@ -47,7 +48,7 @@ pub struct PipelineRow {
     pub grain: String,
     /// The zone that cuts them.
     pub time_zone: String,
-    /// Which cut of time its partitions belong to.
+    /// Which cut of time, and which table, its partitions belong to.
     pub interval_epoch: i32,
     /// The lane of its scheduled runs.
     pub lane: String,
@@ -60,12 +61,14 @@ pub struct PipelineRow {
 }
 
 /// Which of a pipeline's partitions are those of today's cut.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PipelineCut {
     /// Its number.
     pub pipeline_id: i32,
     /// Grows when the cut of time changes.
     pub interval_epoch: i32,
+    /// The table that its receipts are about.
+    pub target: String,
 }
 
 /// A pipeline in a list.
@@ -83,7 +86,7 @@ pub struct PipelineSummary {
     pub grain: String,
     /// The zone that cuts them.
     pub time_zone: String,
-    /// Which cut of time its partitions belong to.
+    /// Which cut of time, and which table, its partitions belong to.
     pub interval_epoch: i32,
     /// The lane of its scheduled runs.
     pub lane: String,
@@ -110,6 +113,15 @@ pub struct CodeVersion {
     pub first_seen_at: Timestamp,
 }
 
+/// The pipeline that a target belongs to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TargetOwner {
+    /// Its name.
+    pub pipeline_name: String,
+    /// It has published: its receipts account for the rows there.
+    pub published: bool,
+}
+
 struct LockedPipeline {
     pipeline_id: i32,
     pipeline_name: String,
@@ -129,11 +141,11 @@ struct LockedPipeline {
 impl Ledger {
     /// Brings a pipeline's row up to its definition and keeps the code's text. Writes nothing where nothing has changed.
     ///
-    /// A new grain or time zone opens a new epoch of intervals while nothing is published under the old one.
+    /// A new grain, time zone or target opens a new epoch of partitions while nothing is published in the old one.
     ///
     /// # Errors
-    /// [`ErrorKind::IntervalsChanged`] where partitions of the old cut are published; [`ErrorKind::TargetTaken`];
-    /// [`ErrorKind::UnknownLane`].
+    /// [`ErrorKind::IntervalsChanged`] and [`ErrorKind::TargetChanged`] where partitions are published;
+    /// [`ErrorKind::TargetTaken`]; [`ErrorKind::UnknownLane`].
     pub async fn register_pipeline(&self, record: &PipelineRecord<'_>) -> Result<PipelineRow, LedgerError> {
         if let Some(row) = self.pipeline(record.name).await?.filter(|row| record.is_recorded(row)) {
             return Ok(row);
@@ -143,10 +155,41 @@ impl Ledger {
             Err(error) => self.explain(record, error).await,
         };
         // another process wrote this very pipeline at the same moment, and its target was met before its name
-        if matches!(error.kind(), ErrorKind::TargetTaken { by } if by == record.name) {
+        if matches!(error.kind(), ErrorKind::TargetTaken { by, .. } if by == record.name) {
             return self.write_pipeline(record).await;
         }
         Err(error)
+    }
+
+    /// Whether [`Ledger::register_pipeline`] would take this definition. Writes nothing.
+    ///
+    /// # Errors
+    /// As there, but for a lane.
+    pub async fn may_register(&self, record: &PipelineRecord<'_>) -> Result<(), LedgerError> {
+        let known = self.pipeline(record.name).await?;
+        if let Some(row) = &known
+            && record.moves(&row.grain, &row.time_zone, &row.target)
+            && sqlx::query_file!("sql/pipeline_published.sql", row.pipeline_id).fetch_one(&self.pool).await?.published
+        {
+            record.fits((&row.grain, &row.time_zone, &row.target))?;
+        }
+        match self.target_owner(record.target).await? {
+            Some(owner) if owner.pipeline_name != record.name => Err(taken(record, owner)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The pipeline that publishes into a target, in the quoted form of SQL.
+    pub async fn target_owner(&self, target: &str) -> Result<Option<TargetOwner>, LedgerError> {
+        Ok(sqlx::query_file_as!(TargetOwner, "sql/pipeline_of_target.sql", target).fetch_optional(&self.pool).await?)
+    }
+
+    /// Gives a pipeline another name, so that a file that was renamed keeps its target. False, and nothing is written,
+    /// where it has published (its receipts keep the name they were written under), where somebody works on it, and
+    /// where the new name is in use.
+    pub async fn rename_unpublished(&self, name: &str, to: &str) -> Result<bool, LedgerError> {
+        let done = sqlx::query_file!("sql/rename_pipeline.sql", name, to).execute(&self.pool).await?;
+        Ok(done.rows_affected() == 1)
     }
 
     /// A pipeline by its name.
@@ -190,12 +233,9 @@ impl Ledger {
             .fetch_one(&mut *transaction)
             .await?;
         let new_cut = had.grain != record.grain || had.time_zone != record.time_zone;
-        if new_cut && had.has_receipts {
-            let what = format!(
-                "partitions of {} are published with grain {} in {}; grain {} in {} would cut time differently",
-                record.name, had.grain, had.time_zone, record.grain, record.time_zone
-            );
-            return Err(LedgerError::new(ErrorKind::IntervalsChanged { recorded: (had.grain, had.time_zone) }, what));
+        let new_target = had.target != record.target;
+        if had.has_receipts {
+            record.fits((&had.grain, &had.time_zone, &had.target))?;
         }
         let row = PipelineRow {
             pipeline_id: had.pipeline_id,
@@ -204,14 +244,15 @@ impl Ledger {
             strategy: record.strategy.to_owned(),
             grain: record.grain.to_owned(),
             time_zone: record.time_zone.to_owned(),
-            interval_epoch: had.interval_epoch + i32::from(new_cut && had.has_partitions),
+            // a run that is under way publishes into partitions of the old epoch, which do not count for the new one
+            interval_epoch: had.interval_epoch + i32::from((new_cut || new_target) && had.has_partitions),
             lane: record.lane.to_owned(),
             paused: had.paused,
             code_hash: record.code_hash.to_vec(),
             definition: record.definition.clone(),
         };
         let same = !new_cut
-            && had.target == row.target
+            && !new_target
             && had.strategy == row.strategy
             && had.lane == row.lane
             && had.code_hash == row.code_hash
@@ -248,18 +289,10 @@ impl Ledger {
 
     async fn explain(&self, record: &PipelineRecord<'_>, error: LedgerError) -> LedgerError {
         match error.violated() {
-            Some("pipelines_target_key") => {
-                let owner =
-                    sqlx::query_file!("sql/pipeline_of_target.sql", record.target).fetch_optional(&self.pool).await;
-                match owner {
-                    Ok(Some(owner)) => {
-                        let what =
-                            format!("{} is the target of pipeline {} already", record.target, owner.pipeline_name);
-                        LedgerError::new(ErrorKind::TargetTaken { by: owner.pipeline_name }, what)
-                    }
-                    _ => error,
-                }
-            }
+            Some("pipelines_target_key") => match self.target_owner(record.target).await {
+                Ok(Some(owner)) => taken(record, owner),
+                _ => error,
+            },
             Some("pipelines_lane_fkey") => {
                 LedgerError::new(ErrorKind::UnknownLane, format!("the ledger has no lane {}", record.lane))
             }
@@ -268,7 +301,42 @@ impl Ledger {
     }
 }
 
+fn taken(record: &PipelineRecord<'_>, owner: TargetOwner) -> LedgerError {
+    let TargetOwner { pipeline_name: by, published } = owner;
+    let what = format!("{} is the target of pipeline {by} already", readable(record.target));
+    LedgerError::new(ErrorKind::TargetTaken { by, published }, what)
+}
+
+/// A target for people.
+fn readable(target: &str) -> String {
+    TableName::parse(target).map_or_else(|_| target.to_owned(), |table| table.readable())
+}
+
 impl PipelineRecord<'_> {
+    /// The cut of time or the table is another one.
+    fn moves(&self, grain: &str, time_zone: &str, target: &str) -> bool {
+        self.grain != grain || self.time_zone != time_zone || self.target != target
+    }
+
+    /// Refuses what would make the receipts of a published pipeline say something they do not say: they were written
+    /// for one cut of time and for one table.
+    fn fits(&self, (grain, time_zone, target): (&str, &str, &str)) -> Result<(), LedgerError> {
+        if self.grain != grain || self.time_zone != time_zone {
+            let what = format!(
+                "partitions of {} are published with grain {grain} in {time_zone}; grain {} in {} would cut time differently",
+                self.name, self.grain, self.time_zone
+            );
+            let recorded = (grain.to_owned(), time_zone.to_owned());
+            return Err(LedgerError::new(ErrorKind::IntervalsChanged { recorded }, what));
+        }
+        if self.target != target {
+            let (recorded, wanted) = (readable(target), readable(self.target));
+            let what = format!("partitions of {} are published into {recorded}; its target is {wanted} now", self.name);
+            return Err(LedgerError::new(ErrorKind::TargetChanged { recorded, wanted }, what));
+        }
+        Ok(())
+    }
+
     fn is_recorded(&self, row: &PipelineRow) -> bool {
         row.target == self.target
             && row.strategy == self.strategy

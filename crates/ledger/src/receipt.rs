@@ -91,6 +91,8 @@ struct TailRow {
     checksum: Option<String>,
     data_attempt_id: Option<i64>,
     previous_data_attempt_id: Option<i64>,
+    edited_rows_before: Option<i64>,
+    edited_receipt_rows: Option<i64>,
 }
 
 impl Ledger {

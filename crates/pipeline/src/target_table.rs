@@ -2,10 +2,11 @@
 
 use thrice_core::code::ErrorCode;
 use thrice_core::identifier::{Identifier, TableName};
+use thrice_core::reserved_schema::ReservedSchema;
 use thrice_core::text::did_you_mean;
 
 use crate::diagnostic::Span;
-use crate::toml_reader::Reader;
+use crate::toml_reader::{Field, Reader};
 
 /// How a publish replaces the rows of an interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,6 +104,9 @@ pub(crate) fn read(root: &mut Reader<'_, '_>) -> Option<(Target, Span)> {
     if table.is_none() && !reader.has("table") {
         reader.missing("table", "table = \"schema.name\"");
     }
+    if let Some((table, field)) = &table {
+        not_reserved(&mut reader, table, field);
+    }
     let strategy = strategy(&mut reader);
     let interval_column = reader.identifier("interval_column");
     if interval_column.is_none() && !reader.has("interval_column") {
@@ -134,6 +138,20 @@ pub(crate) fn read(root: &mut Reader<'_, '_>) -> Option<(Target, Span)> {
         columns: columns?,
     };
     Some((target, field.span))
+}
+
+/// A target stands in a schema of the user's.
+fn not_reserved(reader: &mut Reader<'_, '_>, table: &TableName, field: &Field<'_>) {
+    let Some(reserved) = ReservedSchema::of(&table.schema) else { return };
+    let diagnostic = reader
+        .error(
+            ErrorCode::TargetKind,
+            format!("`target.table`: nothing is published into schema {}", table.schema.as_str()),
+        )
+        .at(field.span.clone())
+        .why(reserved.why())
+        .fix("name a table in a schema of your own");
+    reader.report(diagnostic);
 }
 
 fn strategy(reader: &mut Reader<'_, '_>) -> Option<Strategy> {

@@ -14,6 +14,7 @@ use thrice_sql_publish::{CancellationToken, PublishError};
 
 use crate::attempt::Conditions;
 use crate::failpoints::Failpoints;
+use crate::patience::{Patience, on_data};
 use crate::prepare::Prepared;
 use crate::problem;
 use crate::publish::{lock_partition, proof, receipt};
@@ -44,6 +45,7 @@ impl Runner {
         reason: &Reason,
         stop: &CancellationToken,
     ) -> Result<Adoption, Problem> {
+        self.patience = Patience::of(stop);
         let job = &prepared.job;
         let column = prepared.target.interval_column_type;
         let bounds = ColumnBounds::of(partition, job.schedule.zone(), job.schedule.grain(), column)
@@ -97,7 +99,8 @@ impl Runner {
             backfill_id: None,
             revisit: None,
         };
-        let started = self.ledger().start_run(&run).await.map_err(|error| problem::of_ledger(&error))?;
+        let started =
+            self.patience.ledger(self.ledger().start_run(&run)).await.map_err(|error| problem::of_ledger(&error))?;
         let tail = PublishTail {
             partition_id: claim.partition_id,
             attempt_id: started.attempt_id,
@@ -165,10 +168,11 @@ impl Runner {
         let target = &prepared.target;
         let timeouts = prepared.job.limits.checking();
         let columns = prepared.columns.columns().to_vec();
+        let over = self.patience.token();
         let client = self.client().await?;
-        checksum::of_interval(client, &target.table, &columns, &target.interval_column, bounds, &timeouts, stop)
-            .await
-            .map_err(|error| problem::of_publish(&error))
+        let (table, column) = (&target.table, &target.interval_column);
+        let counting = checksum::of_interval(client, table, &columns, column, bounds, &timeouts, stop);
+        on_data(&over, "count the rows", counting).await.map_err(|error| problem::of_publish(&error))
     }
 
     async fn end_adoption(&self, claim: &Claim, attempt_id: i64, problem: &Problem) {
@@ -182,7 +186,7 @@ impl Runner {
             message: &problem.what,
             retry_after: None,
         };
-        if let Err(error) = self.ledger().fail(&failure).await {
+        if let Err(error) = self.patience.ledger(self.ledger().fail(&failure)).await {
             tracing::warn!(%error, "the end of an adoption could not be recorded; the next claim ends it");
         }
     }
@@ -195,7 +199,7 @@ impl Runner {
     }
 
     async fn release(&self, claim: &Claim) {
-        if let Err(error) = self.ledger().give_back(claim).await {
+        if let Err(error) = self.patience.ledger(self.ledger().give_back(claim)).await {
             tracing::warn!(%error, "a claim could not be given back; it ends with this process");
         }
     }

@@ -13,6 +13,7 @@ use thrice_sql_publish::{CancellationToken, Finding, target};
 
 use crate::failpoints::{self, hit};
 use crate::failure::Failing;
+use crate::patience::on_data;
 use crate::prepare::Prepared;
 use crate::problem;
 use crate::report::{Done, Outcome, Problem, Progress, Step, StepTimes};
@@ -113,7 +114,7 @@ impl Runner {
         let (adopted, started) = match self.begin(prepared, &claim, request, conditions, stop).await {
             Ok(begun) => begun,
             Err(problem) => {
-                if let Err(error) = self.ledger().give_back(&claim).await {
+                if let Err(error) = self.patience.ledger(self.ledger().give_back(&claim)).await {
                     tracing::warn!(%error, "a claim could not be given back; it ends with this process");
                 }
                 return not_begun(prepared, problem, conditions);
@@ -198,6 +199,7 @@ impl Runner {
             checksum: published.checksum,
             published_at: published.published_at,
             resolved: published.resolved,
+            edited_since_receipt: published.edited,
             resumed_from: work.resumed_from,
             times: work.times,
             checks,
@@ -219,15 +221,16 @@ impl Runner {
                 Problem::new(ErrorCode::DateColumnUnderDay, error.to_string()).class(FailureClass::Permanent)
             })?;
         let timeouts = job.limits.checking();
+        let over = self.patience.token();
         let client = self.client().await?;
-        let findings =
-            target::examine_interval(client, &prepared.target, &bounds, &timeouts, stop).await.map_err(|error| {
-                let mut problem = problem::of_publish(&error);
-                if error.is_connection_lost() {
-                    problem.class = Some(FailureClass::Transient);
-                }
-                problem
-            })?;
+        let looking = target::examine_interval(client, &prepared.target, &bounds, &timeouts, stop);
+        let findings = on_data(&over, "look at the target", looking).await.map_err(|error| {
+            let mut problem = problem::of_publish(&error);
+            if error.is_connection_lost() {
+                problem.class = Some(FailureClass::Transient);
+            }
+            problem
+        })?;
         match findings.into_iter().find(Finding::is_error) {
             Some(finding) => Err(of_finding(finding)),
             None => Ok(bounds),
@@ -250,23 +253,21 @@ impl Runner {
         }
         let adopted =
             if conditions.may_adopt && has_runs { self.look_for_staging(prepared, claim, stop).await? } else { None };
-        let started = self
-            .ledger()
-            .start_run(&NewRun {
-                claim,
-                worker: self.lease.worker_id(),
-                trigger: conditions.trigger.of_ledger(),
-                actor: &self.options.actor,
-                reason: request.reason.as_ref().map(thrice_core::reason::Reason::as_str),
-                code_hash: &prepared.job.code_hash,
-                stage_mode: StageMode::Durable,
-                resumed_from: adopted.as_ref().map(|adopted| adopted.attempt_id),
-                backend_pid: None,
-                backfill_id: None,
-                revisit: None,
-            })
-            .await
-            .map_err(|error| problem::of_ledger(&error))?;
+        let run = NewRun {
+            claim,
+            worker: self.lease.worker_id(),
+            trigger: conditions.trigger.of_ledger(),
+            actor: &self.options.actor,
+            reason: request.reason.as_ref().map(thrice_core::reason::Reason::as_str),
+            code_hash: &prepared.job.code_hash,
+            stage_mode: StageMode::Durable,
+            resumed_from: adopted.as_ref().map(|adopted| adopted.attempt_id),
+            backend_pid: None,
+            backfill_id: None,
+            revisit: None,
+        };
+        let starting = self.patience.ledger(self.ledger().start_run(&run));
+        let started = starting.await.map_err(|error| problem::of_ledger(&error))?;
         Ok((adopted, started))
     }
 }

@@ -35,7 +35,11 @@ impl Runner {
         // whose claims may be taken over is asked only where somebody has claimed the partition
         let mut first = true;
         loop {
-            let dead = if first { Vec::new() } else { self.ledger().dead_workers().await.map_err(of_ledger)? };
+            let dead = if first {
+                Vec::new()
+            } else {
+                self.patience.ledger(self.ledger().dead_workers()).await.map_err(of_ledger)?
+            };
             let wish = ClaimRequest {
                 worker: self.lease.worker_id(),
                 pipeline_id: prepared.row.pipeline_id,
@@ -46,7 +50,9 @@ impl Runner {
                 reopen: request.reopen,
                 dead: &dead,
             };
-            if let Some(claim) = self.ledger().claim(&wish).await.map_err(of_ledger)?.into_iter().next() {
+            if let Some(claim) =
+                self.patience.ledger(self.ledger().claim(&wish)).await.map_err(of_ledger)?.into_iter().next()
+            {
                 if let Some(worker) = claim.taken_over {
                     tracing::warn!(event = "taken_over", pipeline = prepared.job.name, key = %partition.key, token = claim.token, from = %worker);
                 }
@@ -56,8 +62,8 @@ impl Runner {
                 continue;
             }
             let (pipeline, epoch) = (prepared.row.pipeline_id, prepared.row.interval_epoch);
-            let holder =
-                self.ledger().holder_of(pipeline, epoch, partition.interval.start()).await.map_err(of_ledger)?;
+            let asking = self.ledger().holder_of(pipeline, epoch, partition.interval.start());
+            let holder = self.patience.ledger(asking).await.map_err(of_ledger)?;
             if let Some(problem) =
                 holder.as_ref().and_then(|holder| in_the_way(holder, request, conditions, begun.elapsed()))
             {

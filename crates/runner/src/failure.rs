@@ -15,8 +15,11 @@ use thrice_sql_publish::staging::StagingName;
 use crate::attempt::{AttemptEnd, Work};
 use crate::problem;
 use crate::publish::is_retried;
-use crate::report::{Outcome, Problem, Progress};
+use crate::report::{Outcome, Problem, Progress, Step};
 use crate::runner::Runner;
+
+/// How long one try to record the end of a run may take.
+const RECORDING: Duration = Duration::from_secs(10);
 
 /// Why a run cannot go on.
 #[derive(Debug)]
@@ -149,7 +152,7 @@ impl Runner {
         &mut self,
         work: &Work<'_>,
         failing: Failing,
-        _progress: &mut dyn Progress,
+        progress: &mut dyn Progress,
     ) -> AttemptEnd {
         let decision = failing.decision(work);
         if failing.connection_is_lost() {
@@ -176,14 +179,22 @@ impl Runner {
         };
         problem.class = Some(class);
         match class {
-            FailureClass::Cancelled => problem.code = ErrorCode::Stopped,
+            // cancelled by somebody else is not stopped by this call's signal
+            FailureClass::Cancelled if work.request.cancel.is_cancelled() => problem.code = ErrorCode::Stopped,
             FailureClass::Fenced => problem.code = ErrorCode::Fenced,
             FailureClass::Transient
             | FailureClass::Permanent
             | FailureClass::Check
             | FailureClass::Guard
             | FailureClass::Timeout
+            | FailureClass::Cancelled
             | FailureClass::Abandoned => {}
+        }
+        if class == FailureClass::Cancelled && problem.code == ErrorCode::TimedOut {
+            // 57014 without a limit of ours, and without a signal
+            problem.code = ErrorCode::SqlFailed;
+            problem.why = Some("somebody cancelled the statement on the server: pg_cancel_backend".to_owned());
+            problem.fix = Some("ask who did and why, then run the partition again by its key".to_owned());
         }
         let failed = u32::try_from(work.claim.attempts_used).unwrap_or(u32::MAX);
         let mut retry_in = if is_retried(Some(class)) {
@@ -192,7 +203,7 @@ impl Runner {
             None
         };
         let mut class = class;
-        if !failing.ended && !self.record_failure(work, &problem, class, retry_in).await {
+        if !failing.ended && !self.record_failure(work, &problem, class, retry_in, progress).await {
             // whatever ended this run, somebody else has the partition now: shut out, and not to try again
             (class, retry_in) = (FailureClass::Fenced, None);
             problem.class = Some(class);
@@ -216,7 +227,8 @@ impl Runner {
     async fn was_replaced(&self, work: &Work<'_>) -> bool {
         let row = &work.prepared.row;
         let start = work.partition.interval.start();
-        match self.ledger().holder_of(row.pipeline_id, row.interval_epoch, start).await {
+        let asking = self.ledger().holder_of(row.pipeline_id, row.interval_epoch, start);
+        match self.recording(asking).await {
             Ok(holder) => holder.is_some_and(|holder| holder.token != work.claim.token),
             Err(error) => {
                 tracing::debug!(%error, "the fence could not be read; the next claim reads it");
@@ -232,6 +244,7 @@ impl Runner {
         problem: &Problem,
         class: FailureClass,
         retry_after: Option<Duration>,
+        progress: &mut dyn Progress,
     ) -> bool {
         let sqlstate = problem.sqlstate.map(|code| code.to_string());
         let failure = Failure {
@@ -245,14 +258,29 @@ impl Runner {
             retry_after,
         };
         // the server may be restarting: a few tries, then the next claim ends the run as abandoned
-        for pause in [100, 400, 1500, 4000, 0] {
-            match self.ledger().fail(&failure).await {
+        for pause in [Some(100), Some(400), Some(1500), Some(4000), None].map(|pause| pause.map(Duration::from_millis))
+        {
+            let error = match self.recording(self.ledger().fail(&failure)).await {
                 Ok(outcome) => return outcome.released,
-                Err(error) => tracing::warn!(%error, "the end of the run could not be recorded"),
-            }
-            tokio::time::sleep(Duration::from_millis(pause)).await;
+                Err(error) => error,
+            };
+            tracing::warn!(%error, "the end of the run could not be recorded");
+            let again = pause.filter(|_| !self.patience.is_over());
+            progress.step(&Step::NotRecorded { problem: problem.clone(), error: error.to_string(), again });
+            let Some(pause) = again else { break };
+            self.patience.wait(tokio::time::sleep(pause)).await;
         }
         true
+    }
+
+    /// A call of the ledger about a run that has failed, and perhaps with the server: it is not waited for as long as
+    /// others are.
+    async fn recording<T>(&self, call: impl Future<Output = Result<T, LedgerError>>) -> Result<T, LedgerError> {
+        let limited = async { tokio::time::timeout(RECORDING, call).await };
+        match self.patience.wait(limited).await {
+            Some(Ok(answer)) => answer,
+            Some(Err(_)) | None => Err(LedgerError::given_up()),
+        }
     }
 
     async fn drop_own_staging(&mut self, work: &Work<'_>) {

@@ -19,7 +19,7 @@
 //! };
 //! let mut runner = Runner::open(ledger, settings, options).await?;
 //! let day = job.schedule.partition_for_key("2026-03-24")?;
-//! let Ok(prepared) = runner.prepare(job, &day, &CancellationToken::new()).await else { return Ok(()) };
+//! let Ok(prepared) = runner.prepare(job, &day, &CancellationToken::new(), &mut Silent).await else { return Ok(()) };
 //! let report = runner.run_partition(&prepared, &day, &RunRequest::new(Trigger::Manual), &mut Silent).await;
 //! match report.outcome {
 //!     Outcome::Published(done) | Outcome::Unchanged(done) => println!("{} rows {}", done.rows.total, done.checksum),
@@ -39,6 +39,7 @@ mod claim;
 pub mod failpoints;
 mod failure;
 mod job;
+mod patience;
 mod prepare;
 mod problem;
 mod publish;
@@ -53,9 +54,9 @@ mod way_out;
 
 pub use adopt::Adoption;
 pub use job::{Job, Limits, Param};
-pub use prepare::{Examined, Examiner, NotPrepared, Prepared};
+pub use prepare::{Examined, Examiner, NotPrepared, Prepared, may_register};
 pub use problem::{of_connect as problem_of_connect, of_ledger as problem_of_ledger};
-pub use report::{Done, Outcome, PartitionReport, Problem, Progress, RowCounts, Silent, Step, StepTimes};
+pub use report::{Done, Edited, Outcome, PartitionReport, Problem, Progress, RowCounts, Silent, Step, StepTimes};
 pub use request::{RunRequest, Trigger};
 pub use resume::{Swept, staging_for_nobody};
 pub use runner::{Runner, RunnerOptions};

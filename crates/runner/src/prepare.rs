@@ -5,15 +5,16 @@ use thrice_connect::{ConnectionSettings, DataConnection};
 use thrice_core::code::ErrorCode;
 use thrice_core::interval_bounds::ColumnBounds;
 use thrice_core::schedule::Partition;
-use thrice_ledger::{PipelineRecord, PipelineRow};
+use thrice_ledger::{Ledger, LedgerError, PipelineRecord, PipelineRow};
 use thrice_sql_publish::columns::{self, ColumnMap};
 use thrice_sql_publish::target::{self, ExamineRequest, Target};
-use thrice_sql_publish::{CancellationToken, Finding, query};
+use thrice_sql_publish::{CancellationToken, Finding, PublishError, query};
 use tokio_postgres::Client;
 
 use crate::job::Job;
+use crate::patience::Patience;
 use crate::problem;
-use crate::report::Problem;
+use crate::report::{Problem, Progress, Step};
 use crate::runner::Runner;
 
 /// A pipeline that may be run.
@@ -49,7 +50,8 @@ impl From<Problem> for NotPrepared {
 impl Runner {
     /// Examines target and query and brings the pipeline's row in the ledger up to date.
     ///
-    /// `sample` is a partition of the pipeline: the query is described with its values, nothing is executed.
+    /// `sample` is a partition of the pipeline: the query is described with its values, nothing is executed. `progress`
+    /// hears of what is tried again.
     ///
     /// # Errors
     /// [`NotPrepared`]; nothing but, at most, the pipeline's row has been written.
@@ -58,21 +60,14 @@ impl Runner {
         job: Job,
         sample: &Partition,
         stop: &CancellationToken,
+        progress: &mut dyn Progress,
     ) -> Result<Prepared, NotPrepared> {
-        let examined = self.examine_patiently(&job, sample, stop).await?;
-        let record = PipelineRecord {
-            name: &job.name,
-            target: &job.target.to_string(),
-            strategy: "delete_insert",
-            grain: job.schedule.grain().as_str(),
-            time_zone: job.schedule.zone().name(),
-            lane: &job.lane,
-            code_hash: &job.code_hash,
-            query: &job.query_text,
-            definition: &job.definition,
-            git_revision: job.git_revision.as_deref(),
-        };
-        let row = self.ledger().register_pipeline(&record).await.map_err(|error| problem::of_ledger(&error))?;
+        self.patience = Patience::of(stop);
+        let examined = self.examine_patiently(&job, sample, stop, progress).await?;
+        let target = job.target.to_string();
+        let record = record(&job, &target);
+        let registering = self.patience.ledger(self.ledger().register_pipeline(&record));
+        let row = registering.await.map_err(|error| problem::of_ledger(&error))?;
         let Examined { target, columns, warnings } = examined;
         Ok(Prepared { job, row, target, columns, warnings })
     }
@@ -83,14 +78,17 @@ impl Runner {
         job: &Job,
         sample: &Partition,
         stop: &CancellationToken,
+        progress: &mut dyn Progress,
     ) -> Result<Examined, NotPrepared> {
         let begun = std::time::Instant::now();
         let mut failed = 0;
         loop {
+            let over = self.patience.token();
             let error = match self.client().await {
-                Ok(client) => match examine(client, job, sample, stop).await {
-                    Ok(examined) => return Ok(examined),
-                    Err(error) => error,
+                Ok(client) => match Box::pin(over.run_until_cancelled(examine(client, job, sample, stop))).await {
+                    Some(Ok(examined)) => return Ok(examined),
+                    Some(Err(error)) => error,
+                    None => problem::of_publish(&PublishError::given_up("examine the target")).into(),
                 },
                 Err(problem) => problem.into(),
             };
@@ -102,12 +100,37 @@ impl Runner {
             let delay = job.retry.next_delay(failed, None, begun.elapsed(), false, 0.0);
             let Some(delay) = delay.filter(|_| problem.is_transient()) else { return Err(error) };
             tracing::info!(event = "retrying", pipeline = job.name, code = problem.code.id(), failed);
+            progress.step(&Step::Retrying { problem: (**problem).clone(), after: delay });
             tokio::select! {
                 () = stop.cancelled() => return Err(error),
                 () = tokio::time::sleep(delay) => {}
             }
         }
     }
+}
+
+/// The definition as the ledger keeps it.
+fn record<'a>(job: &'a Job, target: &'a str) -> PipelineRecord<'a> {
+    PipelineRecord {
+        name: &job.name,
+        target,
+        strategy: "delete_insert",
+        grain: job.schedule.grain().as_str(),
+        time_zone: job.schedule.zone().name(),
+        lane: &job.lane,
+        code_hash: &job.code_hash,
+        query: &job.query_text,
+        definition: &job.definition,
+        git_revision: job.git_revision.as_deref(),
+    }
+}
+
+/// Whether the ledger would take the pipeline as it is defined now. Writes nothing.
+///
+/// # Errors
+/// [`LedgerError`], as [`Ledger::register_pipeline`] would answer.
+pub async fn may_register(ledger: &Ledger, job: &Job) -> Result<(), LedgerError> {
+    ledger.may_register(&record(job, &job.target.to_string())).await
 }
 
 /// Examines targets and queries without a ledger and without writing anything.

@@ -44,6 +44,9 @@ pub fn of_ledger(error: &LedgerError) -> Problem {
     if error.is_connection_lost() {
         problem.class = Some(FailureClass::Transient);
     }
+    if code == ErrorCode::Stopped {
+        problem.class = Some(FailureClass::Cancelled);
+    }
     problem
 }
 
@@ -61,9 +64,10 @@ pub(crate) fn of_publish(error: &PublishError) -> Problem {
         ErrorKind::WrittenDiffers { .. } | ErrorKind::ReadBackDiffers { .. } => {
             (ErrorCode::WrittenDiffers, error.message())
         }
+        // the rows are made anew
+        ErrorKind::StagingNotWhole { .. } => (ErrorCode::Retried, error.message()),
         ErrorKind::Server
         | ErrorKind::ConnectionLost
-        | ErrorKind::StagingNotWhole { .. }
         | ErrorKind::SettingMoved { .. }
         | ErrorKind::NoRow
         | ErrorKind::NoReceipt
@@ -81,6 +85,10 @@ pub(crate) fn of_publish(error: &PublishError) -> Problem {
             "look for a trigger or a rule on the target that changes rows, or another writer of the interval"
                 .to_owned(),
         );
+    }
+    if matches!(error.kind(), ErrorKind::WrittenDiffers { .. }) {
+        problem.why =
+            Some("staging holds every row, so the target did not take some: a trigger returned null".to_owned());
     }
     if error.is_timeout() {
         problem.fix = Some(

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use thrice_core::code::ErrorCode;
 use thrice_core::failure_class::FailureClass;
 use thrice_core::run::{CommitOutcome, PublishResult, ReceiptSeen, Run, Unresolved, Validated};
-use thrice_ledger::{PublishTail, Receipt, ReceiptKind, Resolution, UnknownRun, data_plane, resolve};
+use thrice_ledger::{LedgerError, PublishTail, Receipt, ReceiptKind, Resolution, UnknownRun, data_plane, resolve};
 use thrice_sql_publish::Statement;
 use thrice_sql_publish::error::ErrorKind;
 use thrice_sql_publish::publish::{self, ExistingRows, Gate, PublishOutcome, PublishRequest};
@@ -15,7 +15,7 @@ use tokio_postgres::types::Type;
 use crate::attempt::Work;
 use crate::failpoints::{self, Failpoints, hit};
 use crate::failure::Failing;
-use crate::report::{Problem, Progress, RowCounts, Step};
+use crate::report::{Edited, Problem, Progress, RowCounts, Step};
 use crate::runner::Runner;
 
 /// A run that has its receipt.
@@ -26,6 +26,7 @@ pub(crate) struct Receipted {
     pub(crate) checksum: String,
     pub(crate) published_at: Timestamp,
     pub(crate) resolved: bool,
+    pub(crate) edited: Option<Edited>,
 }
 
 impl Runner {
@@ -44,8 +45,6 @@ impl Runner {
             match self.publish_as(work, run, staged, &plan, ReceiptKind::Unchanged, progress).await {
                 // the receipt says equal, the table does not: somebody edited it since; the interval is replaced
                 Err(failing) if failing.is_edited_target() => {
-                    tracing::warn!(pipeline = work.prepared.job.name, key = %work.partition.key,
-                        "the target was changed since its receipt; the interval is replaced");
                     run = failing.into_run()?;
                 }
                 other => return other,
@@ -57,7 +56,7 @@ impl Runner {
     /// Whether the receipt that readers see has the same count and checksum.
     async fn equals_published(&self, work: &Work<'_>, staged: &Staged) -> Result<bool, Box<Failing>> {
         let Some(attempt_id) = work.claim.data_attempt_id else { return Ok(false) };
-        let receipt = self.ledger().receipt(attempt_id).await.map_err(Failing::ledger)?;
+        let receipt = self.patience.ledger(self.ledger().receipt(attempt_id)).await.map_err(Failing::ledger)?;
         Ok(receipt.is_some_and(|receipt| {
             receipt.row_count == staged.content.rows && receipt.checksum == staged.content.checksum
         }))
@@ -74,7 +73,11 @@ impl Runner {
     ) -> Result<Receipted, Box<Failing>> {
         let job = &work.prepared.job;
         let application_name = data_plane::application_name(work.claim.partition_id, work.started.attempt_no);
-        let accounted = work.has_receipt() || work.request.overwrite_existing;
+        let existing_rows = match (work.has_receipt(), work.request.overwrite_existing) {
+            (true, _) => ExistingRows::Receipted,
+            (false, true) => ExistingRows::MayBeReplaced,
+            (false, false) => ExistingRows::MustBeNone,
+        };
         let worker = self.lease.worker_id();
         let (client, statements) = self.client_and_statements().await.map_err(Failing::problem)?;
         let request = PublishRequest {
@@ -83,7 +86,7 @@ impl Runner {
             bounds: &work.bounds,
             staged,
             plan,
-            existing_rows: if accounted { ExistingRows::MayBeReplaced } else { ExistingRows::MustBeNone },
+            existing_rows,
             session: &job.session,
             timeouts: &job.limits.publishing(),
             commit_timeout: job.limits.commit(),
@@ -101,6 +104,7 @@ impl Runner {
         };
         match (outcome, run.publish(commit)) {
             (PublishOutcome::Committed(done), PublishResult::Published(_)) => Ok(Receipted {
+                edited: edited(work, &done.receipt),
                 unchanged: kind == ReceiptKind::Unchanged,
                 rows: RowCounts { total: done.content.rows, inserted: done.rows_inserted, deleted: done.rows_deleted },
                 checksum: done.content.checksum,
@@ -129,7 +133,7 @@ impl Runner {
         backend_pid: i32,
         xid: String,
     ) -> Result<Receipted, Box<Failing>> {
-        if let Err(error) = self.ledger().mark_unknown(open.attempt_id(), open.token()).await {
+        if let Err(error) = self.patience.ledger(self.ledger().mark_unknown(open.attempt_id(), open.token())).await {
             // the row then still says `validated`; resolution and the next claim treat it the same way
             tracing::warn!(%error, "the run could not be marked unknown");
         }
@@ -141,8 +145,8 @@ impl Runner {
             backend_pid: Some(backend_pid),
             xid: Some(xid),
         };
-        let resolution = resolve(self.settings(), &asked, self.options.resolve_wait).await;
-        let receipt = match resolution {
+        let resolution = self.patience.wait(resolve(self.settings(), &asked, self.options.resolve_wait)).await;
+        let receipt = match resolution.unwrap_or_else(|| Err(LedgerError::given_up())) {
             Ok(Resolution::Published(receipt)) => Some(receipt),
             Ok(Resolution::NotPublished) => None,
             Ok(Resolution::Open { why }) => return Err(Failing::open(work, &why.to_string())),
@@ -162,7 +166,8 @@ impl Runner {
     }
 
     async fn found(&self, work: &Work<'_>, receipt: Receipt) -> Result<Receipted, Box<Failing>> {
-        let runs = self.ledger().runs_of(work.claim.partition_id).await.map_err(Failing::ledger)?;
+        let runs =
+            self.patience.ledger(self.ledger().runs_of(work.claim.partition_id)).await.map_err(Failing::ledger)?;
         let counts = runs.iter().find(|run| run.attempt_id == receipt.attempt_id);
         Ok(Receipted {
             unchanged: receipt.kind == ReceiptKind::Unchanged,
@@ -174,6 +179,8 @@ impl Runner {
             checksum: receipt.checksum,
             published_at: receipt.published_at,
             resolved: true,
+            // the answer that said so was lost; the event keeps it
+            edited: None,
         })
     }
 
@@ -249,6 +256,16 @@ pub(crate) fn receipt(tail: &PublishTail<'_>) -> Statement {
 /// Reads the receipt back: no row on the same connection means that COMMIT rolled back.
 pub(crate) fn proof(attempt_id: i64) -> Statement {
     Statement::new("read the receipt", data_plane::RECEIPT_OF).bind(attempt_id, Type::INT8)
+}
+
+/// What others had changed since the last receipt, by the words of the ledger, which compared the two under the lock.
+fn edited(work: &Work<'_>, receipt: &[tokio_postgres::Row]) -> Option<Edited> {
+    let row = receipt.first()?;
+    let count = |name: &str| row.try_get::<_, Option<i64>>(name).ok().flatten();
+    let edited = Edited { rows_before: count("edited_rows_before")?, receipt_rows: count("edited_receipt_rows")? };
+    tracing::warn!(event = "edited_since_receipt", pipeline = work.prepared.job.name, key = %work.partition.key,
+        rows_before = edited.rows_before, receipt_rows = edited.receipt_rows);
+    Some(edited)
 }
 
 /// When the receipt was written, by its own words.

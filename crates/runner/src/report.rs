@@ -81,12 +81,23 @@ pub struct Done {
     pub published_at: Timestamp,
     /// The COMMIT's answer was lost; the receipt was found behind the barrier.
     pub resolved: bool,
+    /// The interval did not hold what its last receipt says: somebody else had written there, and that was replaced.
+    pub edited_since_receipt: Option<Edited>,
     /// Attempt number of the run whose staging was adopted.
     pub resumed_from: Option<i32>,
     /// Time of each step.
     pub times: StepTimes,
     /// Every check, passed or not (warnings may have failed).
     pub checks: Vec<CheckResult>,
+}
+
+/// What a publish found in place of what the last receipt says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Edited {
+    /// Rows that the interval held. As many as the receipt says where rows were changed and none came or went.
+    pub rows_before: i64,
+    /// Rows that the receipt says.
+    pub receipt_rows: i64,
 }
 
 /// Rows of a publish.
@@ -226,6 +237,15 @@ pub enum Step {
         problem: Problem,
         /// The wait before it.
         after: Duration,
+    },
+    /// A run has failed, and the ledger could not be told.
+    NotRecorded {
+        /// What the run failed with.
+        problem: Problem,
+        /// What the ledger answered.
+        error: String,
+        /// The wait before it is told again; `None`: the next claim of the partition ends the run.
+        again: Option<Duration>,
     },
     /// COMMIT was not answered; the ledger is being asked.
     Resolving,

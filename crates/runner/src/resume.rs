@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use thrice_core::failure_class::FailureClass;
-use thrice_ledger::{AdoptableStaging, Claim, Ledger, StagingLeft};
+use thrice_ledger::{AdoptableStaging, Claim, Ledger, LedgerError, StagingLeft};
 use thrice_sql_publish::CancellationToken;
 use thrice_sql_publish::checksum::Content;
 use thrice_sql_publish::staging::{self, Staged, StagingName};
 
+use crate::patience::{Patience, on_data};
 use crate::prepare::Prepared;
 use crate::problem;
 use crate::report::Problem;
@@ -41,11 +42,8 @@ const KEEP_REFUSED: Duration = Duration::from_hours(7 * 24);
 impl Runner {
     /// Ends the runs that earlier claims left open. The claim was the barrier: the answer is final.
     pub(crate) async fn end_open_runs(&self, claim: &Claim) -> Result<(), Problem> {
-        let ended = self
-            .ledger()
-            .open_runs_end(claim.partition_id, claim.token)
-            .await
-            .map_err(|error| problem::of_ledger(&error))?;
+        let ending = self.patience.ledger(self.ledger().open_runs_end(claim.partition_id, claim.token));
+        let ended = ending.await.map_err(|error| problem::of_ledger(&error))?;
         for run in ended {
             tracing::warn!(
                 event = "resolved",
@@ -68,11 +66,12 @@ impl Runner {
         stop: &CancellationToken,
     ) -> Result<Option<Adopted>, Problem> {
         let of_ledger = |error| problem::of_ledger(&error);
-        let Some(left) = self.ledger().adoptable(claim.partition_id).await.map_err(of_ledger)? else { return Ok(None) };
+        let asking = self.patience.ledger(self.ledger().adoptable(claim.partition_id));
+        let Some(left) = asking.await.map_err(of_ledger)? else { return Ok(None) };
         if left.code_hash.as_deref() != Some(prepared.job.code_hash.as_slice()) {
             return Ok(None);
         }
-        let now = self.ledger().server_time().await.map_err(of_ledger)?;
+        let now = self.patience.ledger(self.ledger().server_time()).await.map_err(of_ledger)?;
         let age = Duration::try_from(left.staged_at.duration_until(now)).unwrap_or_default();
         if age > prepared.job.retry.budget {
             return Ok(None);
@@ -90,9 +89,11 @@ impl Runner {
         let content = Content { rows: left.staged_rows, checksum: left.staged_checksum };
         let staged = Staged::known(name.table().clone(), content);
         let timeouts = prepared.job.limits.staging();
+        let over = self.patience.token();
         let client = self.client().await?;
-        let whole =
-            staging::verify_staging(client, &staged, &prepared.target, &prepared.columns, &timeouts, stop).await;
+        let (target, columns) = (&prepared.target, &prepared.columns);
+        let looking = staging::verify_staging(client, &staged, target, columns, &timeouts, stop);
+        let whole = on_data(&over, "look at staged rows", looking).await;
         match whole {
             Ok(true) => Ok(Some(Adopted {
                 attempt_id: left.attempt_id,
@@ -115,8 +116,13 @@ impl Runner {
     /// Drops staging tables of the pipeline that nobody needs any more: of published runs at once, of failed ones when
     /// their rows can no longer be adopted, of refused ones after a week.
     pub async fn sweep(&mut self, prepared: &Prepared, stop: &CancellationToken) -> Result<Swept, Problem> {
+        self.patience = Patience::of(stop);
         let budget = prepared.job.retry.budget;
-        let left = staging_for_nobody(self.ledger(), Some(prepared.row.pipeline_id), |_| budget).await?;
+        let asking = staging_for_nobody(self.ledger(), Some(prepared.row.pipeline_id), |_| budget);
+        let Some(left) = self.patience.wait(asking).await else {
+            return Err(problem::of_ledger(&LedgerError::given_up()));
+        };
+        let left = left?;
         let mut swept = Swept::default();
         for name in left {
             if self.drop_staging(prepared, &name, stop).await { swept.dropped += 1 } else { swept.left += 1 }
@@ -132,8 +138,11 @@ impl Runner {
         stop: &CancellationToken,
     ) -> bool {
         let timeouts = prepared.job.limits.checking();
+        let over = self.patience.token();
         let dropped = match self.client().await {
-            Ok(client) => staging::drop_staging(client, name, &timeouts, stop).await,
+            Ok(client) => {
+                on_data(&over, "drop the staging table", staging::drop_staging(client, name, &timeouts, stop)).await
+            }
             Err(problem) => {
                 tracing::debug!(what = problem.what, "a staging table stays for the next sweep");
                 return false;

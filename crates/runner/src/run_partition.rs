@@ -8,6 +8,7 @@ use thrice_core::failure_class::FailureClass;
 use thrice_core::schedule::Partition;
 
 use crate::attempt::{AttemptEnd, Conditions};
+use crate::patience::Patience;
 use crate::prepare::Prepared;
 use crate::report::{Outcome, PartitionReport, Problem, Progress, Step};
 use crate::request::{RunRequest, Trigger};
@@ -25,6 +26,7 @@ impl Runner {
         progress: &mut dyn Progress,
     ) -> PartitionReport {
         let begun = Instant::now();
+        self.patience = Patience::of(&request.cancel);
         let stop = request.cancel.child_token();
         let mut conditions =
             Conditions { trigger: request.trigger, explicit: request.explicit, may_adopt: !request.explicit, begun };
@@ -40,7 +42,7 @@ impl Runner {
             tracing::info!(event = "retrying", pipeline = prepared.job.name, key = %partition.key, code = problem.code.id(),
                 after_ms = u64::try_from(after.as_millis()).unwrap_or(u64::MAX));
             if stopped_while_waiting(after, request).await {
-                break ending(problem);
+                break ending(stopped(problem));
             }
             failed_attempts.push(problem);
             conditions = Conditions { trigger: Trigger::Retry, explicit: false, may_adopt: true, begun };
@@ -79,6 +81,12 @@ fn ending(problem: Problem) -> Outcome {
         (_, Some(FailureClass::Guard)) | (ErrorCode::Closed, _) => Outcome::Refused(problem),
         _ => Outcome::Failed(problem),
     }
+}
+
+/// The last failure of a call that was stopped before it tried again.
+fn stopped(mut problem: Problem) -> Problem {
+    problem.why = Some("stopped before it was tried again; nothing was published".to_owned());
+    problem
 }
 
 async fn stopped_while_waiting(after: Duration, request: &RunRequest) -> bool {

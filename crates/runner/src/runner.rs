@@ -5,10 +5,13 @@ use std::time::Duration;
 
 use thrice_connect::{ConnectionSettings, DataConnection};
 use thrice_core::actor::Actor;
+use thrice_core::code::ErrorCode;
+use thrice_core::failure_class::FailureClass;
 use thrice_ledger::{Ledger, LedgerError, WorkerLease};
 use thrice_sql_publish::StatementCache;
 use tokio_postgres::Client;
 
+use crate::patience::Patience;
 use crate::problem;
 use crate::report::Problem;
 
@@ -37,7 +40,14 @@ pub struct Runner {
     data: Option<DataConnection>,
     /// Prepared on `data`, and thrown away with it.
     statements: Arc<StatementCache>,
+    /// How long the call under way waits for others.
+    pub(crate) patience: Patience,
 }
+
+/// How long giving the lease back may take.
+const FAREWELL: Duration = Duration::from_secs(5);
+/// The same after a stop that nothing has answered to.
+const SHORT_FAREWELL: Duration = Duration::from_millis(500);
 
 impl Runner {
     /// Registers this process as a worker. The work's connection is made when it is first needed.
@@ -52,7 +62,15 @@ impl Runner {
         ledger.ensure_current().await?;
         let os_pid = i32::try_from(options.os_pid).unwrap_or(i32::MAX);
         let lease = WorkerLease::register(&ledger, &options.host, os_pid, options.lease_ttl).await?;
-        Ok(Self { ledger, settings, options, lease, data: None, statements: Arc::default() })
+        Ok(Self {
+            ledger,
+            settings,
+            options,
+            lease,
+            data: None,
+            statements: Arc::default(),
+            patience: Patience::default(),
+        })
     }
 
     /// The ledger.
@@ -68,12 +86,13 @@ impl Runner {
     /// Gives the lease back and closes the connection.
     ///
     /// # Errors
-    /// [`LedgerError`] where the ledger cannot be reached; others then see that this process is gone.
+    /// [`LedgerError`] where the ledger cannot be reached in time; others then see that this process is gone.
     pub async fn close(self) -> Result<(), LedgerError> {
+        let limit = if self.patience.is_over() { SHORT_FAREWELL } else { FAREWELL };
         if let Some(data) = self.data {
-            data.close(Duration::from_secs(2)).await;
+            data.close(limit.min(Duration::from_secs(2))).await;
         }
-        self.lease.close().await
+        tokio::time::timeout(limit, self.lease.close()).await.unwrap_or_else(|_| Err(LedgerError::given_up()))
     }
 
     /// The connection for the work, made anew where the last one is gone.
@@ -82,7 +101,12 @@ impl Runner {
             self.data = None;
         }
         if self.data.is_none() {
-            let fresh = thrice_connect::connect(&self.settings).await.map_err(|error| problem::of_connect(&error))?;
+            let connecting = self.patience.wait(thrice_connect::connect(&self.settings)).await;
+            let Some(connected) = connecting else {
+                let what = "stopped while connecting to the server";
+                return Err(Problem::new(ErrorCode::Stopped, what).class(FailureClass::Cancelled));
+            };
+            let fresh = connected.map_err(|error| problem::of_connect(&error))?;
             self.data = Some(fresh);
             self.statements = Arc::new(self.statements.for_next_connection());
         }

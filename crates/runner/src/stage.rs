@@ -10,6 +10,7 @@ use tokio_postgres::types::Type;
 use crate::attempt::Work;
 use crate::failpoints::Failpoints;
 use crate::failure::Failing;
+use crate::patience::on_data;
 use crate::resume::Adopted;
 use crate::runner::Runner;
 
@@ -26,6 +27,7 @@ impl Runner {
         let relation = name.to_string();
         let after = move |staged: &Staged| vec![mark_staged(attempt_id, token, &relation, staged)];
         let owner = Identifier::new(OWNER).ok();
+        let over = self.patience.token();
         let (client, statements) = self.client_and_statements().await.map_err(Failing::problem)?;
         let request = StageRequest {
             target: &work.prepared.target,
@@ -41,7 +43,8 @@ impl Runner {
             statements: &statements,
             stop: work.stop,
         };
-        let staged = staging::stage(client, &request).await.map_err(Failing::of_query)?;
+        let staged =
+            on_data(&over, "stage the rows", staging::stage(client, &request)).await.map_err(Failing::of_query)?;
         for setting in &staged.settings_moved {
             tracing::warn!(setting, pipeline = job.name, "the query changed a session setting; it was set back");
         }
@@ -58,7 +61,7 @@ impl Runner {
             checksum: &adopted.staged.content.checksum,
             input_manifest_uri: None,
         };
-        self.ledger().mark_staged(&staged).await.map_err(Failing::ledger)?;
+        self.patience.ledger(self.ledger().mark_staged(&staged)).await.map_err(Failing::ledger)?;
         Ok(adopted.staged)
     }
 }

@@ -7,6 +7,7 @@ use thrice_checks::{Check, CheckResult, GuardVerdict, Phase, Severity, Subject, 
 use thrice_core::code::ErrorCode;
 use thrice_core::failure_class::FailureClass;
 use thrice_ledger::{CheckPhase, CheckRow, CheckSeverity};
+use thrice_sql_publish::PublishError;
 use thrice_sql_publish::cancel::{Guarded, guarded};
 use thrice_sql_publish::publish::existing_rows;
 use thrice_sql_publish::session;
@@ -28,13 +29,12 @@ impl Runner {
         staged: &Staged,
     ) -> Result<Vec<CheckResult>, Box<Failing>> {
         let check_begun = Instant::now();
-        let mut guards = vec![self.empty_over_published(work, staged).await?];
-        // where a guard speaks for an empty result, the check "not empty" has nothing to add
-        let empty_is_guarded = guards
-            .iter()
-            .any(|verdict| verdict.result().is_some_and(|result| result.code == ErrorCode::EmptyOverPublished));
-        let (mut verdict, existing) =
-            self.checks(work, staged, work.prepared.job.allow_empty || empty_is_guarded).await?;
+        let published = self.published_rows(work).await?;
+        let mut guards = vec![guard::empty_over_published(staged.content.rows, published, work.request.accept_drop)];
+        // where something is published the guard speaks for an empty result, and the check "not empty" has nothing to add:
+        // rows that would vanish are the guard's, and an interval that is published without rows stays as it is
+        let allow_empty = work.prepared.job.allow_empty || published.is_some();
+        let (mut verdict, existing) = self.checks(work, staged, allow_empty).await?;
         guards.extend(existing.map(|rows| guard::existing_rows(rows, false, work.request.overwrite_existing)));
         let passed = verdict.passed();
         verdict.results.extend(guards.iter().filter_map(|guard| guard.result().cloned()));
@@ -43,7 +43,8 @@ impl Runner {
         let rows: Vec<CheckRow> = verdict.results.iter().map(row_of).collect();
         let refusal = guards.iter().find_map(GuardVerdict::refusal);
         if !passed || refusal.is_some() {
-            self.ledger().record_checks(work.started.attempt_id, &rows).await.map_err(Failing::ledger)?;
+            let recording = self.ledger().record_checks(work.started.attempt_id, &rows);
+            self.patience.ledger(recording).await.map_err(Failing::ledger)?;
         }
         if !passed {
             return Err(failed_checks(verdict));
@@ -61,22 +62,17 @@ impl Runner {
             "stage": millis(work.times.stage),
             "check": millis(check_begun.elapsed()),
         });
-        self.ledger()
-            .mark_validated(work.started.attempt_id, work.claim.token, &times, &rows)
-            .await
-            .map_err(Failing::ledger)?;
+        let marking = self.ledger().mark_validated(work.started.attempt_id, work.claim.token, &times, &rows);
+        self.patience.ledger(marking).await.map_err(Failing::ledger)?;
         // a guard that was overridden is on record and does not stop the publish
         Ok(verdict.results.into_iter().filter(|result| result.phase != Phase::Guard).collect())
     }
 
-    async fn empty_over_published(&self, work: &Work<'_>, staged: &Staged) -> Result<GuardVerdict, Box<Failing>> {
-        let published = match work.claim.data_attempt_id {
-            Some(attempt_id) => {
-                self.ledger().receipt(attempt_id).await.map_err(Failing::ledger)?.map(|receipt| receipt.row_count)
-            }
-            None => None,
-        };
-        Ok(guard::empty_over_published(staged.content.rows, published, work.request.accept_drop))
+    /// Rows of the receipt that readers see; `None`: the partition has none.
+    async fn published_rows(&self, work: &Work<'_>) -> Result<Option<i64>, Box<Failing>> {
+        let Some(attempt_id) = work.claim.data_attempt_id else { return Ok(None) };
+        let receipt = self.patience.ledger(self.ledger().receipt(attempt_id)).await.map_err(Failing::ledger)?;
+        Ok(receipt.map(|receipt| receipt.row_count))
     }
 
     /// The verdict; and, where the partition has no receipt, how many rows its interval holds already.
@@ -96,9 +92,12 @@ impl Runner {
         let mut checks = Check::always(&subject, allow_empty);
         checks.extend(job.checks.iter().cloned());
         let compiled = compile(&checks, &subject);
+        let over = self.patience.token();
         let (client, statements) = self.client_and_statements().await.map_err(Failing::problem)?;
         let cancel = client.cancel_token();
-        let mut transaction = client.build_transaction().read_only(true).start().await.map_err(Failing::driver)?;
+        let starting = over.run_until_cancelled(client.build_transaction().read_only(true).start()).await;
+        let Some(begun) = starting else { return Err(Failing::publish(PublishError::given_up("begin"))) };
+        let mut transaction = begun.map_err(Failing::driver)?;
         session::pin_for_query(&transaction, &job.session, &job.limits.checking(), &statements, work.stop)
             .await
             .map_err(Failing::publish)?;
@@ -143,7 +142,8 @@ const fn way_out(code: ErrorCode) -> &'static str {
             "make the condition on the interval and target.interval_column mean the same time zone, then run it again"
         }
         ErrorCode::EmptyResult => {
-            "see whether the source is loaded; where an interval without rows is right: allow_empty = true under [target]"
+            "see whether the source is loaded; where an interval without rows is right: allow_empty = true under [target]; \
+             --accept-drop is for published rows that must go"
         }
         ErrorCode::DuplicateKeys => {
             "give each row a key of its own without a null, or name in target.key the columns that tell rows apart"

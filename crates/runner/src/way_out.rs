@@ -18,9 +18,22 @@ pub(crate) fn of_ledger(error: &LedgerError, problem: Problem) -> Problem {
                 "grain = \"{grain}\" and time_zone = \"{zone}\" under [interval], or a new pipeline with its own table"
             ))
         }
-        LedgerKind::TargetTaken { by } => problem
+        LedgerKind::TargetChanged { recorded, wanted } => problem
+            .why("a receipt counts for one table: nobody accounts for the rows of the other")
+            .fix(format!(
+                "table = '{recorded}' under [target]; or, for {wanted}, a pipeline of its own: give its two files another name"
+            )),
+        LedgerKind::TargetTaken { by, published: true } => problem
+            .why(format!("{by} has published into it, and a pipeline that has published keeps its name and its table"))
+            .fix(format!("give the two files the name {by} again; or give this pipeline a table of its own")),
+        LedgerKind::TargetTaken { by, published: false } => problem
             .why("each would delete the rows of the other when it replaces an interval")
-            .fix(format!("give this pipeline a table of its own, or give it back the name {by}")),
+            .fix(format!(
+                "give this pipeline a table of its own; or remove the files of {by}: without them, and without a receipt, it gives the table up"
+            )),
+        LedgerKind::GivenUp => problem
+            .why("what it was asked to write may be there or not; nothing is published without a receipt")
+            .fix("run it again: it asks the ledger first"),
         _ => problem,
     }
 }
@@ -38,7 +51,7 @@ pub(crate) fn of_code(code: ErrorCode, what: &str) -> Option<String> {
             "correct the query or the source, or name the columns of the constraint in target.key"
         }
         ErrorCode::WrittenDiffers => {
-            "look for a trigger on the target that changes rows, or another writer of the interval"
+            "look for a trigger on the target that drops or changes rows, or another writer of the interval"
         }
         ErrorCode::Retried | ErrorCode::Unreachable => "run it again: what was published is known from its receipt",
         ErrorCode::ServerExhausted => "free what the server is short of, then run it again",

@@ -9,8 +9,10 @@ use tokio::time::timeout;
 use tokio_postgres::{CancelToken, NoTls};
 use tokio_util::sync::CancellationToken;
 
-/// How long a cancelled statement may take to answer before its connection counts as in doubt.
+/// How long a statement that took too long may take to answer to its cancel before its connection counts as in doubt.
 const GRACE: Duration = Duration::from_secs(5);
+/// The same where somebody waits for the end: a server that answers at all does so sooner.
+const STOPPED_GRACE: Duration = Duration::from_secs(2);
 
 /// How a guarded statement ended.
 #[derive(Debug)]
@@ -45,7 +47,7 @@ pub async fn guarded<T>(
         () = passed(limit) => true,
     };
     on_drop.disarm();
-    let answer = timeout(GRACE, async {
+    let answer = timeout(if timed_out { GRACE } else { STOPPED_GRACE }, async {
         // A failed request changes nothing: the answer is waited for either way.
         if let Err(error) = token.cancel_query(NoTls).await {
             tracing::debug!(%error, "cancel request not delivered");

@@ -49,7 +49,8 @@ pub enum ErrorKind {
         /// How many.
         rows: i64,
     },
-    /// The rows written are not as many as the rows staged. An unlogged table is empty after a crash of the server.
+    /// The rows written are not as many as the rows staged, and staging holds them all: something on the target, such as a
+    /// trigger that returns null, drops rows. It will again.
     WrittenDiffers {
         /// Rows the insert reported.
         written: i64,
@@ -64,7 +65,8 @@ pub enum ErrorKind {
         /// Rows that were staged.
         staged: i64,
     },
-    /// The staging table is not whole: missing, of other columns, or with other rows than recorded.
+    /// The staging table no longer holds as many rows as were recorded: an unlogged table is empty after a crash of the
+    /// server. Stage again.
     StagingNotWhole {
         /// The table.
         relation: TableName,
@@ -86,6 +88,11 @@ impl PublishError {
     /// An error of this crate's own making.
     pub(crate) fn new(what: &'static str, kind: ErrorKind) -> Self {
         Self(Box::new(Inner { kind, what, prefix: 0, length: None, source: None }))
+    }
+
+    /// The caller has stopped waiting for the answer to a step: its connection must be thrown away.
+    pub fn given_up(what: &'static str) -> Self {
+        Self::new(what, ErrorKind::Cancelled { in_doubt: true })
     }
 
     /// An error that the driver reported.
@@ -124,18 +131,17 @@ impl PublishError {
         self.0.what
     }
 
-    /// The five characters that decide on a retry: the server's, or `TH011` and `TH012` where this crate found the
-    /// difference that the ledger's own statement would have raised.
+    /// The five characters that decide on a retry: the server's; `TH011` where this crate found that staging lost rows,
+    /// which passes; `TH012` where it found that the target does not take what is staged, which stays.
     pub fn sqlstate(&self) -> Option<SqlState> {
         match self.0.kind {
-            ErrorKind::WrittenDiffers { .. } => SqlState::parse("TH011"),
-            ErrorKind::ReadBackDiffers { .. } => SqlState::parse("TH012"),
+            ErrorKind::StagingNotWhole { .. } => SqlState::parse("TH011"),
+            ErrorKind::WrittenDiffers { .. } | ErrorKind::ReadBackDiffers { .. } => SqlState::parse("TH012"),
             ErrorKind::Server
             | ErrorKind::ConnectionLost
             | ErrorKind::TimedOut { .. }
             | ErrorKind::Cancelled { .. }
             | ErrorKind::ExistingRows { .. }
-            | ErrorKind::StagingNotWhole { .. }
             | ErrorKind::SettingMoved { .. }
             | ErrorKind::NoRow
             | ErrorKind::NoReceipt
@@ -242,7 +248,7 @@ impl Inner {
                 format!("the interval holds {}, {staged} staged", counted(*rows))
             }
             ErrorKind::StagingNotWhole { relation } => {
-                format!("the staging table {relation} is missing or does not hold what was recorded")
+                format!("the staging table {relation} does not hold what was recorded, so nothing is published")
             }
             ErrorKind::SettingMoved { name } => {
                 format!("the session setting {name} does not have the value it was given")

@@ -20,10 +20,13 @@ use crate::{
     staging::Staged,
     statement::Statement,
     statement_cache::StatementCache,
-    steps::{Ask, Param, Steps, one_row},
+    steps::{Answer, Ask, Param, Steps, one_row},
     strategy::{Counts, PublishPlan, Writes},
     target::Target,
 };
+
+/// How long the answer to a ROLLBACK is waited for: nothing depends on it.
+const ROLLBACK: Duration = Duration::from_secs(2);
 
 /// The caller's statements around the data.
 #[derive(Debug, Default)]
@@ -41,7 +44,11 @@ pub struct Gate {
 /// What the caller says about rows that are already there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExistingRows {
-    /// A receipt accounts for them, or somebody took responsibility: they may be replaced.
+    /// A receipt accounts for them. What the interval holds is read before it is replaced, and left for the statements of
+    /// [`Gate::last`] in the settings `thrice.rows_before` and `thrice.checksum_before` of the transaction: somebody may
+    /// have changed it since.
+    Receipted,
+    /// Somebody took responsibility: they may be replaced.
     MayBeReplaced,
     /// Nobody accounts for rows of this interval: finding some ends the publish with [`ErrorKind::ExistingRows`].
     MustBeNone,
@@ -105,6 +112,8 @@ pub struct Published {
     pub rows_deleted: i64,
     /// New rows.
     pub rows_inserted: i64,
+    /// What the interval held, where it was read: see [`ExistingRows::Receipted`].
+    pub before: Option<Content>,
     /// What the interval holds now.
     pub content: Content,
     /// The server process that ran the transaction.
@@ -120,15 +129,11 @@ pub struct Published {
 /// Publishes. The caller keeps the connection only where the outcome is not [`PublishOutcome::Unknown`] and the error
 /// says that it is not lost.
 pub async fn publish(client: &mut Client, request: &PublishRequest<'_>) -> PublishOutcome {
-    let transaction = match client
-        .build_transaction()
-        .isolation_level(IsolationLevel::ReadCommitted)
-        .read_only(false)
-        .start()
-        .await
-    {
-        Ok(transaction) => transaction,
-        Err(error) => return PublishOutcome::RolledBack(PublishError::driver("begin", error)),
+    let begin = client.build_transaction().isolation_level(IsolationLevel::ReadCommitted).read_only(false).start();
+    let transaction = match request.stop.run_until_cancelled(begin).await {
+        Some(Ok(transaction)) => transaction,
+        Some(Err(error)) => return PublishOutcome::RolledBack(PublishError::driver("begin", error)),
+        None => return PublishOutcome::RolledBack(PublishError::given_up("begin")),
     };
     let written = {
         let mut steps = Steps::new(&transaction, request.stop).keeping(request.statements);
@@ -138,10 +143,9 @@ pub async fn publish(client: &mut Client, request: &PublishRequest<'_>) -> Publi
         Ok(written) => written,
         Err(error) => {
             // COMMIT was never sent: whatever becomes of the ROLLBACK, the server commits nothing.
-            if !error.is_connection_lost()
-                && let Err(error) = transaction.rollback().await
-            {
-                tracing::debug!(%error, "rollback not answered");
+            if !error.is_connection_lost() {
+                let answer = timeout(ROLLBACK, transaction.rollback()).await;
+                tracing::debug!(?answer, "rolled back");
             }
             return PublishOutcome::RolledBack(error);
         }
@@ -168,6 +172,7 @@ pub async fn publish(client: &mut Client, request: &PublishRequest<'_>) -> Publi
         Ok(Ok(Some(proof))) => PublishOutcome::Committed(Published {
             rows_deleted: written.deleted,
             rows_inserted: written.inserted,
+            before: written.before,
             content: written.content,
             backend_pid: written.backend_pid,
             xid: written.xid,
@@ -199,18 +204,21 @@ struct Written {
     xid: String,
     deleted: i64,
     inserted: i64,
+    before: Option<Content>,
     content: Content,
     receipt: Vec<Row>,
 }
 
 /// Counts travel to the receipt's statement in settings of the transaction; a pooled connection may carry another
 /// run's, so they begin empty.
-const COUNTS: [&str; 5] = [
+const COUNTS: [&str; 7] = [
     "thrice.rows_deleted",
     "thrice.rows_inserted",
     "thrice.rows_updated",
     "thrice.target_rows",
     "thrice.target_checksum",
+    "thrice.rows_before",
+    "thrice.checksum_before",
 ];
 
 async fn write(steps: &mut Steps<'_>, request: &PublishRequest<'_>) -> Result<Written, PublishError> {
@@ -237,8 +245,8 @@ async fn write(steps: &mut Steps<'_>, request: &PublishRequest<'_>) -> Result<Wr
         }
     }
 
-    let (deleted, inserted) = write_rows(steps, request).await?;
-    check_written(request, inserted)?;
+    let (before, deleted, inserted) = write_rows(steps, request).await?;
+    check_written(steps, request, inserted).await?;
 
     // Deferred constraints and triggers fire now, under the settings they expect: what they do is read back, and COMMIT
     // has nothing left to refuse.
@@ -260,16 +268,24 @@ async fn write(steps: &mut Steps<'_>, request: &PublishRequest<'_>) -> Result<Wr
     let mut last = Pins::tool();
     last.push("thrice.target_rows", content.rows.to_string());
     last.push("thrice.target_checksum", content.checksum.clone());
+    if let Some(before) = &before {
+        last.push("thrice.rows_before", before.rows.to_string());
+        last.push("thrice.checksum_before", before.checksum.clone());
+    }
     let receipt = run_under(steps, &last, &request.gate.last).await?;
     steps.check_stop("commit")?;
-    Ok(Written { backend_pid, xid, deleted, inserted, content, receipt })
+    Ok(Written { backend_pid, xid, deleted, inserted, before, content, receipt })
 }
 
-/// Runs the plan under the settings that the target's own triggers expect.
-async fn write_rows(steps: &Steps<'_>, request: &PublishRequest<'_>) -> Result<(i64, i64), PublishError> {
-    let (mut deleted, mut inserted) = (0, 0);
+/// Runs the plan under the settings that the target's own triggers expect. What the interval held where that is read,
+/// and how many rows were deleted and inserted.
+async fn write_rows(
+    steps: &Steps<'_>,
+    request: &PublishRequest<'_>,
+) -> Result<(Option<Content>, i64, i64), PublishError> {
+    let (mut before, mut deleted, mut inserted) = (None, 0, 0);
     if request.plan.steps.is_empty() {
-        return Ok((deleted, inserted));
+        return Ok((before, deleted, inserted));
     }
     let settings = Pins::query(request.session);
     for (index, step) in request.plan.steps.iter().enumerate() {
@@ -277,7 +293,15 @@ async fn write_rows(steps: &Steps<'_>, request: &PublishRequest<'_>) -> Result<(
         let params: &[Param<'_>] = if step.takes_bounds { &bounds } else { &[] };
         let kind = if step.reads_staging { Ask::once } else { Ask::again };
         let ask = kind(step.what, &step.text, params);
-        let answer = if index == 0 { pin_then(steps, &settings, ask).await? } else { steps.ask(ask).await? };
+        let answer = match (index, request.existing_rows) {
+            (0, ExistingRows::Receipted) => {
+                let (content, answer) = read_then(steps, request, &settings, ask).await?;
+                before = Some(content);
+                answer
+            }
+            (0, _) => pin_then(steps, &settings, ask).await?,
+            _ => steps.ask(ask).await?,
+        };
         let rows = answer.affected();
         match step.counts {
             Counts::Deleted => deleted += rows,
@@ -285,10 +309,23 @@ async fn write_rows(steps: &Steps<'_>, request: &PublishRequest<'_>) -> Result<(
         }
         request.probe.at(step.probe);
     }
-    Ok((deleted, inserted))
+    Ok((before, deleted, inserted))
 }
 
-fn check_written(request: &PublishRequest<'_>, written: i64) -> Result<(), PublishError> {
+/// Reads the interval under the settings that the transaction began with, then sets `settings` and sends `ask`, in one
+/// flight.
+async fn read_then(
+    steps: &Steps<'_>,
+    request: &PublishRequest<'_>,
+    settings: &Pins,
+    ask: Ask<'_>,
+) -> Result<(Content, Answer), PublishError> {
+    let (look, bounds, set) = (read_back_text(request), bounds::params(request.bounds), settings.set(""));
+    let [content, _, answer] = steps.ask_all([Ask::again(checksum::READ, &look, &bounds), set.ask(), ask]).await?;
+    Ok((checksum::content(content)?, answer))
+}
+
+async fn check_written(steps: &Steps<'_>, request: &PublishRequest<'_>, written: i64) -> Result<(), PublishError> {
     let staged = request.staged.content.rows;
     let expected = match request.plan.writes {
         Writes::EveryStagedRow => staged,
@@ -297,7 +334,19 @@ fn check_written(request: &PublishRequest<'_>, written: i64) -> Result<(), Publi
     if written == expected {
         return Ok(());
     }
-    Err(PublishError::new("insert the staged rows", ErrorKind::WrittenDiffers { written, staged }))
+    let what = "insert the staged rows";
+    let relation = &request.staged.relation;
+    let text = format!("select pg_catalog.count(*) from {relation}");
+    let row = one_row("count the staged rows", steps.ask(Ask::once("count the staged rows", &text, &[])).await?.rows)?;
+    // who lost them decides whether staging again can help
+    Err(PublishError::new(
+        what,
+        if get::<i64>(&row, 0)? == staged {
+            ErrorKind::WrittenDiffers { written, staged }
+        } else {
+            ErrorKind::StagingNotWhole { relation: relation.clone() }
+        },
+    ))
 }
 
 fn read_back_text(request: &PublishRequest<'_>) -> String {

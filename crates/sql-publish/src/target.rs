@@ -7,6 +7,7 @@ use thrice_core::{
     code::ErrorCode,
     identifier::{Identifier, TableName},
     interval_bounds::{ColumnBounds, IntervalColumnType},
+    reserved_schema::ReservedSchema,
     text::did_you_mean,
 };
 use tokio_postgres::{Client, Row, types::Type};
@@ -131,6 +132,9 @@ pub async fn examine(
 
 async fn look(steps: &Steps<'_>, request: &ExamineRequest) -> Result<Examination, PublishError> {
     let table = &request.table;
+    if let Some(reserved) = ReservedSchema::of(&table.schema) {
+        return Ok(Examination { target: None, findings: vec![not_published_into(table, reserved)] });
+    }
     let names: [crate::steps::Param<'_>; 2] =
         [(&table.schema.as_str() as _, Type::TEXT), (&table.table.as_str() as _, Type::TEXT)];
     let found = steps.rows("look up the target", include_str!("../sql/relation.sql"), &names).await?;
@@ -276,6 +280,15 @@ async fn look_at_partitions(
         ));
     }
     Ok(findings)
+}
+
+fn not_published_into(table: &TableName, reserved: ReservedSchema) -> Finding {
+    Finding::error(
+        ErrorCode::TargetKind,
+        format!("nothing is published into schema {}", table.schema.as_str()),
+        reserved.why(),
+        "name a table in a schema of your own",
+    )
 }
 
 /// What the catalog says about the relation itself.

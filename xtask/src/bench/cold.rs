@@ -22,7 +22,7 @@ pub(crate) fn partition(scene: &Scene, plan: &Plan) -> Result<Table> {
     read(scene.thrice().args(["run", "daily", "--from", "2025-06-12", "--to", "2025-06-18", "-q"]))?;
     let script = scene.project.0.join("one.sql");
     fs::write(&script, include_str!("one.sql").replace("{day}", DAY))?;
-    let (mut plain, mut road) = (Vec::new(), Vec::new());
+    let (mut bare, mut road) = (Vec::new(), Vec::new());
     for _ in 0..plan.reps * 10 {
         // a new result, so that neither finds its work done
         scene.session.run(&format!(
@@ -30,7 +30,7 @@ pub(crate) fn partition(scene: &Scene, plan: &Plan) -> Result<Table> {
              where ordered_at >= timestamp '{DAY}' at time zone 'Asia/Seoul')"
         ))?;
         let mut command = scene.client(&scene.psql);
-        plain.push(milliseconds(command.args(["-X", "-q", "-v", "ON_ERROR_STOP=1", "-f"]).arg(&script))?);
+        bare.push(milliseconds(command.args(["-X", "-q", "-v", "ON_ERROR_STOP=1", "-f"]).arg(&script))?);
         road.push(milliseconds(scene.thrice().args(["run", "daily", DAY, "-q"]))?);
         let (theirs, ours) = (content(scene, "plain.daily")?, content(scene, "road.daily")?);
         if ours != theirs {
@@ -38,7 +38,7 @@ pub(crate) fn partition(scene: &Scene, plan: &Plan) -> Result<Table> {
         }
     }
     let title = "W3: one partition of 10,000 orders, re-run with another result by a process of its own";
-    Ok(pair(title, ("psql -f", &plain), ("thrice run", &road), 2.5))
+    Ok(pair(title, ("psql -f", &bare), ("thrice run", &road), 2.5))
 }
 
 fn content(scene: &Scene, table: &str) -> Result<String> {
@@ -52,13 +52,13 @@ fn content(scene: &Scene, table: &str) -> Result<String> {
 pub(crate) fn start(scene: &Scene, plan: &Plan) -> Result<Vec<Table>> {
     let mut tables = Vec::new();
     for words in [&["--help"][..], &["explain", "TH0531"][..]] {
-        let (mut plain, mut ours) = (Vec::new(), Vec::new());
+        let (mut bare, mut ours) = (Vec::new(), Vec::new());
         for _ in 0..plan.reps * 20 {
-            plain.push(milliseconds(Command::new(&scene.psql).arg("--version"))?);
+            bare.push(milliseconds(Command::new(&scene.psql).arg("--version"))?);
             ours.push(milliseconds(Command::new(&scene.thrice).args(words))?);
         }
         let name = format!("thrice {}", words.join(" "));
-        tables.push(pair(&format!("Start-up: {name}"), ("psql --version", &plain), (&name, &ours), 1.5));
+        tables.push(pair(&format!("Start-up: {name}"), ("psql --version", &bare), (&name, &ours), 1.5));
     }
     Ok(tables)
 }
@@ -68,11 +68,11 @@ pub(crate) fn milliseconds(command: &mut Command) -> Result<f64> {
 }
 
 /// Two contenders, the second judged by its ratio to the first.
-pub(crate) fn pair(title: &str, plain: (&str, &[f64]), ours: (&str, &[f64]), most: f64) -> Table {
-    let ratio = Spread::of(&ratios(ours.1, plain.1));
-    let mark = Mark { what: format!("{} to {}", ours.0, plain.0), ratio: ratio.median, most };
+pub(crate) fn pair(title: &str, bare: (&str, &[f64]), ours: (&str, &[f64]), most: f64) -> Table {
+    let ratio = Spread::of(&ratios(ours.1, bare.1));
+    let mark = Mark { what: format!("{} to {}", ours.0, bare.0), ratio: ratio.median, most };
     let mut table = Table::new(title.to_owned(), &["process", "ms: least / median / greatest", "ratio"], mark);
-    table.row(&[plain.0.to_owned(), Spread::of(plain.1).text(1), "1".to_owned()]);
+    table.row(&[bare.0.to_owned(), Spread::of(bare.1).text(1), "1".to_owned()]);
     table.row(&[ours.0.to_owned(), Spread::of(ours.1).text(1), ratio.text(2)]);
     table
 }

@@ -69,21 +69,21 @@ pub(crate) fn measure(scene: &Scene, workload: &Workload, plan: &Plan) -> Result
     let expected = scene.value("select source.content('source.expected')")?;
     let script = scene.project.0.join(format!("{name}.pgbench"));
     fs::write(&script, pipelined(workload))?;
-    let (mut plain, mut road) = (Contender::default(), Contender::default());
+    let (mut bare, mut road) = (Contender::default(), Contender::default());
     let mut steps = String::new();
     for _ in 0..plan.reps {
         scene.reset()?;
         let mut command = scene.client(&scene.pgbench);
         command.args(["-n", "-M", "prepared", "-c", "1", "-j", "1", "-D", "i=-1", "-t", &days.to_string(), "-f"]);
-        one(scene, &mut plain, command.arg(&script), ("plain.daily", &expected), days)?;
+        one(scene, &mut bare, command.arg(&script), ("plain.daily", &expected), days)?;
         let mut command = scene.thrice();
         command.args(["run", "daily", "--from", start, "--to", &last, "-q"]);
         one(scene, &mut road, &mut command, ("road.daily", &expected), days)?;
         steps = medians_of_steps(scene)?;
         let newest = |contender: &Contender| contender.ms.last().copied().unwrap_or_default();
-        println!("pipelined SQL {:.2} ms, thrice {:.2} ms a partition", newest(&plain), newest(&road));
+        println!("pipelined SQL {:.2} ms, thrice {:.2} ms a partition", newest(&bare), newest(&road));
     }
-    let ratio = Spread::of(&ratios(&road.ms, &plain.ms));
+    let ratio = Spread::of(&ratios(&road.ms, &bare.ms));
     let columns = [
         "contender",
         "ms a partition: least / median / greatest",
@@ -95,7 +95,7 @@ pub(crate) fn measure(scene: &Scene, workload: &Workload, plan: &Plan) -> Result
     ];
     let mark = Mark { what: format!("{name}: thrice to pipelined SQL"), ratio: ratio.median, most: workload.most };
     let mut table = Table::new(format!("{name}: {what}"), &columns, mark);
-    table.row(&plain.cells("pipelined SQL: no staging, no checks, no receipt", "1"));
+    table.row(&bare.cells("pipelined SQL: no staging, no checks, no receipt", "1"));
     table.row(&road.cells("thrice run", &ratio.text(2)));
     table.note(steps);
     Ok(table)

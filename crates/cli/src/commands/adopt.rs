@@ -10,13 +10,14 @@ use crate::fault::{Fault, Outcome};
 use crate::output::Output;
 use crate::project::Project;
 use crate::signals::Stop;
-use crate::{clock, consent, database, selection};
+use crate::{clock, consent, database, prepare, selection};
 
 pub(crate) async fn run(global: &Global, args: &Adopt, output: Output) -> Outcome<Exit> {
     let project = Project::load(&global.dir)?;
     let as_of = clock::as_of(global.as_of);
     let loaded = project.pipeline(&args.pipeline)?;
     let partitions = selection::partitions(loaded, &[], Some(&args.from), Some(&args.to), as_of)?;
+    selection::may_adopt_all(loaded, &partitions, as_of)?;
     let reason = selection::reason_for("adopt", args.reason.as_deref())?;
     let Some(first) = partitions.first() else {
         return Err(Fault::new(ErrorCode::BadKey, "the range holds no interval").into());
@@ -30,14 +31,14 @@ pub(crate) async fn run(global: &Global, args: &Adopt, output: Output) -> Outcom
         loaded.job.target.readable()
     );
     consent::ask(global, &question)?;
-    let database = database::find(global, Some(&project), output).await?;
-    let ledger = database::ledger(&database).await?;
-    let stop = Stop::listen();
-    let mut runner = database::runner(&database, ledger, project.lease_ttl, global).await?;
-    let prepared = runner
-        .prepare(loaded.job.clone(), first, &stop.token)
-        .await
-        .map_err(|error| crate::commands::lint::placed(loaded, error))?;
+    let stop = Stop::listen(output);
+    let opening = async {
+        let database = database::find(global, Some(&project), output).await?;
+        let ledger = database::ledger(&database).await?;
+        database::runner(&database, ledger, project.lease_ttl, global).await
+    };
+    let mut runner = stop.or(opening).await?;
+    let prepared = prepare::prepare(&mut runner, &project, loaded, first, &stop, output).await?;
     let (mut adopted, mut empty, mut already, mut items, mut exits) = (0, 0, 0, Vec::new(), Vec::new());
     for partition in &partitions {
         if stop.token.is_cancelled() {
@@ -67,7 +68,9 @@ pub(crate) async fn run(global: &Global, args: &Adopt, output: Output) -> Outcom
         };
         items.push(json!({ "key": partition.key.as_str(), "outcome": word }));
     }
-    runner.close().await?;
+    if let Err(error) = runner.close().await {
+        output.note(format!("warning: {error}"));
+    }
     let exit = stop.exit().unwrap_or_else(|| Exit::worst(exits.iter().copied()));
     let told = [
         (adopted, "recorded as published"),

@@ -20,7 +20,6 @@ use thrice_sql_publish::CancellationToken;
 
 use crate::args::{Demo, Global};
 use crate::commands::init;
-use crate::commands::lint::placed;
 use crate::exit_code::Exit;
 use crate::fault::{Fault, Outcome};
 use crate::local_server;
@@ -36,7 +35,7 @@ const DAY: &str = "2026-03-24";
 const RECEIPT: &str = "insert into thrice.publications";
 
 pub(crate) async fn run(global: &Global, args: &Demo, output: Output) -> Outcome<Exit> {
-    let stop = Stop::listen();
+    let stop = Stop::listen(output);
     let dir = global.dir.join(FOLDER);
     if !dir.join(FILE).exists() {
         init::write(&dir, init::Server::Private)?;
@@ -256,9 +255,9 @@ impl Scene<'_> {
         };
         let mut runner = Runner::open(ledger, settings.clone(), options).await?;
         let prepared = runner
-            .prepare(self.loaded.job.clone(), &self.day, &CancellationToken::new())
+            .prepare(self.loaded.job.clone(), &self.day, &CancellationToken::new(), &mut Silent)
             .await
-            .map_err(|error| placed(self.loaded, error))?;
+            .map_err(|error| self.loaded.placed(error))?;
         Ok(Worker { runner, prepared })
     }
 }

@@ -54,7 +54,7 @@ pub(crate) async fn run(global: &Global, args: &Doctor, output: Output) -> Outco
             database: &database,
             as_of: clock::as_of(global.as_of),
             fix: args.fix,
-            stop: Stop::listen(),
+            stop: Stop::listen(output),
         };
         examine(&patient, &mut connection, &mut report).await;
         if let Some(exit) = patient.stop.exit() {

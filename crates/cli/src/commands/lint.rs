@@ -1,7 +1,8 @@
 //! `thrice lint`: what can be said of pipelines without running them; with `--db` also what the server says.
 
 use serde_json::json;
-use thrice_runner::NotPrepared;
+use thrice_core::code::ErrorCode;
+use thrice_ledger::{ErrorKind, Ledger};
 
 use crate::args::{Global, Lint};
 use crate::exit_code::Exit;
@@ -16,7 +17,8 @@ pub(crate) async fn run(global: &Global, args: &Lint, output: Output) -> Outcome
     let mut findings = project.findings(&args.pipelines)?;
     let broken = findings.iter().any(|fault| !fault.warning);
     if args.db && !broken {
-        findings.extend(ask_server(global, args, &project, output).await?);
+        let stop = Stop::listen(output);
+        findings.extend(stop.or(ask_server(global, args, &project, output, &stop)).await?);
     }
     let errors = findings.iter().filter(|fault| !fault.warning).count();
     let warnings = findings.len() - errors;
@@ -49,32 +51,50 @@ fn many(number: usize, noun: &str) -> String {
 }
 
 /// Examines targets and describes queries; writes nothing.
-async fn ask_server(global: &Global, args: &Lint, project: &Project, output: Output) -> Outcome<Vec<Fault>> {
-    let stop = Stop::listen();
+async fn ask_server(
+    global: &Global,
+    args: &Lint,
+    project: &Project,
+    output: Output,
+    stop: &Stop,
+) -> Outcome<Vec<Fault>> {
     let database = database::find(global, Some(project), output).await?;
-    let mut examiner = thrice_runner::Examiner::new(database.settings);
+    let mut examiner = thrice_runner::Examiner::new(database.settings.clone());
+    let mut ledger = None;
     let mut faults = Vec::new();
     for loaded in project.chosen(&args.pipelines)? {
         let Some(sample) = sample(loaded, clock::as_of(global.as_of)) else { continue };
         match examiner.examine(&loaded.job, &sample, &stop.token).await {
             Ok(found) => faults.extend(found.warnings.iter().map(Fault::of_finding)),
-            Err(error) => faults.extend(placed(loaded, error).0),
+            Err(error) => {
+                let failed = loaded.placed(error);
+                let away = failed.0.iter().any(|fault| fault.code == ErrorCode::Unreachable);
+                faults.extend(failed.0);
+                if away {
+                    continue;
+                }
+            }
         }
+        let ledger = match &mut ledger {
+            Some(ledger) => ledger,
+            None => ledger.insert(database::open(&database.settings).await?),
+        };
+        faults.extend(ask_ledger(ledger, project, loaded).await?);
     }
     Ok(faults)
 }
 
-/// A pipeline's error with its place in the query.
-pub(crate) fn placed(loaded: &Loaded, error: NotPrepared) -> Failed {
-    let position = match &error {
-        NotPrepared::Problem(problem) => problem.position,
-        NotPrepared::Findings(_) => None,
-    };
-    let mut failed = Failed::from(error);
-    if let Some(fault) = failed.0.first_mut() {
-        loaded.place(fault, position);
+/// What the ledger would say to the definition, where there is one that this role may read.
+async fn ask_ledger(ledger: &Ledger, project: &Project, loaded: &Loaded) -> Outcome<Option<Fault>> {
+    let Err(error) = thrice_runner::may_register(ledger, &loaded.job).await else { return Ok(None) };
+    match error.kind() {
+        ErrorKind::Behind | ErrorKind::Permission => Ok(None),
+        ErrorKind::TargetTaken { by, published: false } if project.is_gone(by) => Ok(None),
+        ErrorKind::TargetTaken { .. } | ErrorKind::TargetChanged { .. } | ErrorKind::IntervalsChanged { .. } => {
+            Ok(Some(Fault::of_problem(&thrice_runner::problem_of_ledger(&error))))
+        }
+        _ => Err(error.into()),
     }
-    failed
 }
 
 /// A partition with whose values the query is described.

@@ -9,12 +9,16 @@ use std::time::Duration;
 use serde_json::json;
 use thrice_core::code::ErrorCode;
 use thrice_core::schedule::Partition;
+use thrice_core::time::Timestamp;
+use thrice_ledger::Ledger;
 use thrice_runner::{RunRequest, Trigger};
 
 use self::call::Call;
 pub(crate) use self::due::to_run;
 use self::due::{due, refuse_backfill, tell_left};
+pub(crate) use self::wording::Lines;
 use crate::args::{Global, Run};
+use crate::database::Database;
 use crate::exit_code::Exit;
 use crate::fault::{Fault, Outcome};
 use crate::output::Output;
@@ -50,7 +54,39 @@ pub(crate) async fn run(global: &Global, args: &Run, output: Output) -> Outcome<
         }
         asked.push((loaded, partitions));
     }
-    let database = database::find(global, Some(&project), output).await?;
+    let stop = Stop::listen(output);
+    request.cancel = stop.token.clone();
+    let (database, ledger, plan, left) = stop.or(plan(global, &project, asked, as_of, output)).await?;
+    if args.dry_run {
+        return Ok(dry_run(&plan, args, output));
+    }
+    let mut runner = stop.or(database::runner(&database, ledger, project.lease_ttl, global)).await?;
+    let many = plan.iter().map(|(_, partitions)| partitions.len()).sum::<usize>() != 1;
+    let mut call = Call::new(&project, output, !many || global.verbose > 0, left);
+    for (loaded, partitions) in &plan {
+        if stop.token.is_cancelled() {
+            break;
+        }
+        call.pipeline(&mut runner, loaded, partitions, &request, &stop).await;
+    }
+    if let Err(error) = runner.close().await {
+        output.note(format!("warning: {error}"));
+    }
+    Ok(call.end(args, &stop))
+}
+
+/// Pipelines with the partitions that were asked for, or with what is due of them.
+type Plan<'p> = Vec<(&'p Loaded, Vec<Partition>)>;
+
+/// What is to be run, and how partitions ended that are left to a person. Only reads.
+async fn plan<'p>(
+    global: &Global,
+    project: &'p Project,
+    asked: Vec<(&'p Loaded, Option<Vec<Partition>>)>,
+    as_of: Timestamp,
+    output: Output,
+) -> Outcome<(Database, Ledger, Plan<'p>, Vec<Exit>)> {
+    let database = database::find(global, Some(project), output).await?;
     let ledger = database::ledger(&database).await?;
     let (mut plan, mut left) = (Vec::new(), Vec::new());
     for (loaded, partitions) in asked {
@@ -72,21 +108,7 @@ pub(crate) async fn run(global: &Global, args: &Run, output: Output) -> Outcome<
         };
         plan.push((loaded, partitions));
     }
-    if args.dry_run {
-        return Ok(dry_run(&plan, args, output));
-    }
-    let stop = Stop::listen();
-    request.cancel = stop.token.clone();
-    let mut runner = database::runner(&database, ledger, project.lease_ttl, global).await?;
-    let many = plan.iter().map(|(_, partitions)| partitions.len()).sum::<usize>() != 1;
-    let mut call = Call::new(output, !many || global.verbose > 0, left);
-    for (loaded, partitions) in &plan {
-        call.pipeline(&mut runner, loaded, partitions, &request, &stop).await;
-    }
-    if let Err(error) = runner.close().await {
-        output.note(format!("warning: {error}"));
-    }
-    Ok(call.end(args, &stop))
+    Ok((database, ledger, plan, left))
 }
 
 fn request(args: &Run, named: bool) -> Outcome<RunRequest> {

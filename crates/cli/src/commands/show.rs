@@ -6,7 +6,7 @@ use thrice_ledger::{CheckResultRow, RunRow};
 
 use crate::args::{Global, Show};
 use crate::commands::ledger::{as_json, code_hash, outcome, who};
-use crate::commands::status::{derive, statuses, waiting_json, waiting_text};
+use crate::commands::status::{derive, known, statuses, waiting_json, waiting_text};
 use crate::exit_code::Exit;
 use crate::fault::{Fault, Outcome};
 use crate::output::{Output, count};
@@ -29,7 +29,7 @@ pub(crate) async fn run(global: &Global, args: &Show, output: Output) -> Outcome
     let database = database::find(global, Some(&project), output).await?;
     let ledger = database::ledger(&database).await?;
     let seen = statuses(&ledger, loaded, as_of).await?.remove(&partition.interval.start());
-    let detail = match ledger.cut_of_pipeline(&loaded.job.name).await? {
+    let detail = match known(&ledger, loaded).await? {
         Some(row) => ledger.partition_detail(row.pipeline_id, row.interval_epoch, partition.interval.start()).await?,
         None => None,
     };

@@ -13,7 +13,7 @@ use thrice_core::partition_status::{PartitionFacts, PartitionFlag, PartitionStat
 use thrice_core::run_state::RunState;
 use thrice_core::schedule::Partition;
 use thrice_core::time::Timestamp;
-use thrice_ledger::{Ledger, PartitionRow};
+use thrice_ledger::{ErrorKind, Ledger, PartitionRow, PipelineCut};
 
 use self::calendar::calendar;
 use crate::args::{Global, Require, Status};
@@ -48,6 +48,7 @@ pub(crate) async fn run(global: &Global, args: &Status, output: Output) -> Outco
     let (mut objects, mut unmet) = (Vec::new(), Vec::new());
     for (loaded, partitions) in pipelines.iter().zip(ranges) {
         let known = statuses(&ledger, loaded, as_of).await?;
+        tell_other_target(&ledger, loaded, output).await?;
         let seen = with_unknown(loaded, partitions, &known, as_of);
         unmet.extend(
             seen.iter()
@@ -72,6 +73,22 @@ pub(crate) async fn run(global: &Global, args: &Status, output: Output) -> Outco
     let fault = Fault::new(ErrorCode::RequirementNotMet, what).fix("thrice run; then look at those that failed");
     output.report(&fault.text(output.color_err));
     Ok(fault.exit)
+}
+
+/// Says why nothing is published where the pipeline has published into another table.
+async fn tell_other_target(ledger: &Ledger, loaded: &Loaded, output: Output) -> Outcome<()> {
+    match thrice_runner::may_register(ledger, &loaded.job).await {
+        Err(error) if matches!(error.kind(), ErrorKind::TargetChanged { .. }) => {
+            let mut fault = Fault::of_problem(&thrice_runner::problem_of_ledger(&error));
+            fault.warning = true;
+            output.report(&fault.text(output.color_err));
+            Ok(())
+        }
+        Err(error) if !matches!(error.kind(), ErrorKind::IntervalsChanged { .. } | ErrorKind::TargetTaken { .. }) => {
+            Err(error.into())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The calendar of the last weeks.
@@ -129,9 +146,15 @@ fn last_weeks(loaded: &Loaded, as_of: Timestamp) -> Vec<Partition> {
     partitions
 }
 
+/// What the ledger knows of the pipeline, where it is about the table that the file names: a receipt counts for one table.
+pub(crate) async fn known(ledger: &Ledger, loaded: &Loaded) -> Outcome<Option<PipelineCut>> {
+    let row = ledger.cut_of_pipeline(&loaded.job.name).await?;
+    Ok(row.filter(|row| row.target == loaded.job.target.to_string()))
+}
+
 /// Every partition that the ledger knows of the pipeline, by the start of its interval.
 pub(crate) async fn statuses(ledger: &Ledger, loaded: &Loaded, as_of: Timestamp) -> Outcome<BTreeMap<Timestamp, Seen>> {
-    let Some(row) = ledger.cut_of_pipeline(&loaded.job.name).await? else { return Ok(BTreeMap::new()) };
+    let Some(row) = known(ledger, loaded).await? else { return Ok(BTreeMap::new()) };
     let (from, to) = (loaded.due.start, Timestamp::from_second(253_370_764_800).unwrap_or(Timestamp::MAX));
     let rows = ledger.partitions(row.pipeline_id, row.interval_epoch, from, to).await?;
     let mut seen = BTreeMap::new();

@@ -14,7 +14,7 @@ use thrice_ledger::{ErrorKind, Ledger, PartitionDetail, RunRow};
 use self::sentences::{Words, detail};
 use crate::args::{Global, Why as Args};
 use crate::commands::run::to_run;
-use crate::commands::status::{facts, statuses};
+use crate::commands::status::{facts, known, statuses};
 use crate::exit_code::Exit;
 use crate::fault::{Fault, Outcome};
 use crate::output::Output;
@@ -101,10 +101,10 @@ fn following(loaded: &Loaded, partition: &Partition) -> Option<(Partition, Times
 /// Gathers what the ledger knows and asks for the causes.
 pub(crate) async fn answer(ledger: &Ledger, loaded: &Loaded, partition: &Partition, as_of: Timestamp) -> Outcome<Why> {
     let start = partition.interval.start();
-    let known = statuses(ledger, loaded, as_of).await?;
-    let within_catch_up = to_run(loaded, &known, as_of).iter().any(|taken| taken.interval.start() == start);
+    let seen = statuses(ledger, loaded, as_of).await?;
+    let within_catch_up = to_run(loaded, &seen, as_of).iter().any(|taken| taken.interval.start() == start);
     let (mut detail, mut holder) = (None, None);
-    if let Some(row) = ledger.cut_of_pipeline(&loaded.job.name).await? {
+    if let Some(row) = known(ledger, loaded).await? {
         detail = ledger.partition_detail(row.pipeline_id, row.interval_epoch, start).await?;
         holder = match ledger.holder_of(row.pipeline_id, row.interval_epoch, start).await {
             Ok(holder) => holder,

@@ -11,6 +11,7 @@ mod edits;
 mod fake_server;
 mod not_yet;
 #[path = "../cli/scratch.rs"]
+#[expect(dead_code, reason = "other suites use more of it")]
 mod scratch;
 mod shop;
 mod sql;

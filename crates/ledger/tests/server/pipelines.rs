@@ -59,12 +59,66 @@ async fn a_new_grain_opens_an_epoch_until_something_is_published() {
     assert_eq!(bench.ledger.pipeline("daily").await.unwrap().unwrap().grain, "day");
 }
 
+/// Receipts count for one table: another one is taken while there are none, and refused from the first on.
+#[tokio::test]
+async fn a_new_target_is_taken_until_something_is_published() {
+    let bench = Bench::new().await;
+    let definition = json!({"target": {}});
+    let (old, mut new) = (record("daily", "delete_insert", &definition), record("daily", "delete_insert", &definition));
+    new.target = "\"mart\".\"Other\"";
+    assert!(bench.ledger.may_register(&new).await.is_ok());
+    assert_eq!(bench.ledger.register_pipeline(&new).await.unwrap().target, new.target);
+    bench.ledger.register_pipeline(&old).await.unwrap();
+    let process = bench.process().await;
+    let ready = bench.validated(&process, "2026-03-24", 1).await;
+    let moved = bench.ledger.register_pipeline(&new).await.unwrap();
+    assert_eq!(moved.interval_epoch, 2, "the run under way is not one of the new table");
+    bench.ledger.register_pipeline(&old).await.unwrap();
+    bench.db.execute("update thrice.pipelines set interval_epoch = 1").await;
+    ready.publish(&bench.db.client().await, &crate::support::Tail::default()).await.unwrap();
+    let before = bench.db.value("select y from thrice.pipelines y").await;
+    for error in
+        [bench.ledger.may_register(&new).await.unwrap_err(), bench.ledger.register_pipeline(&new).await.unwrap_err()]
+    {
+        let ErrorKind::TargetChanged { wanted, .. } = error.kind() else { panic!("{error}") };
+        assert_eq!(wanted, "mart.\"Other\"");
+        assert_eq!(error.code().unwrap().id(), "TH0537");
+    }
+    assert_eq!(bench.db.value("select y from thrice.pipelines y").await, before);
+    let mut renamed = new.clone();
+    renamed.name = "daily_other";
+    assert_ne!(bench.ledger.register_pipeline(&renamed).await.unwrap().pipeline_id, bench.pipeline.pipeline_id);
+}
+
+/// A pipeline of another name takes the table over only from one that has no receipt and that nobody works on.
+#[tokio::test]
+async fn a_target_goes_along_with_a_new_name_until_something_is_published() {
+    let bench = Bench::new().await;
+    let definition = json!({"target": {}});
+    let renamed = record("renamed", "delete_insert", &definition);
+    assert!(!bench.ledger.rename_unpublished("nobody", "renamed").await.unwrap());
+    let process = bench.process().await;
+    let ready = bench.validated(&process, "2026-03-24", 1).await;
+    assert!(!bench.ledger.rename_unpublished("daily", "renamed").await.unwrap(), "somebody works on it");
+    ready.publish(&bench.db.client().await, &crate::support::Tail::default()).await.unwrap();
+    assert!(!bench.ledger.rename_unpublished("daily", "renamed").await.unwrap(), "it has a receipt");
+    let error = bench.ledger.may_register(&renamed).await.unwrap_err();
+    assert_eq!(*error.kind(), ErrorKind::TargetTaken { by: "daily".to_owned(), published: true });
+
+    let other = Bench::new().await;
+    assert!(!other.ledger.rename_unpublished("daily", "daily").await.unwrap(), "the name is in use");
+    assert!(other.ledger.rename_unpublished("daily", "renamed").await.unwrap());
+    let row = other.ledger.register_pipeline(&renamed).await.unwrap();
+    assert_eq!((row.pipeline_id, row.target.as_str()), (other.pipeline.pipeline_id, renamed.target));
+    assert!(other.ledger.pipeline("daily").await.unwrap().is_none());
+}
+
 #[tokio::test]
 async fn a_target_and_a_lane_are_looked_after() {
     let bench = Bench::new().await;
     let definition = json!({});
     let error = bench.ledger.register_pipeline(&record("other", "merge", &definition)).await.unwrap_err();
-    assert_eq!(*error.kind(), ErrorKind::TargetTaken { by: "daily".to_owned() });
+    assert_eq!(*error.kind(), ErrorKind::TargetTaken { by: "daily".to_owned(), published: false });
     let mut lost = record("other", "merge", &definition);
     (lost.target, lost.lane) = ("\"mart\".\"other\"", "nowhere");
     let error = bench.ledger.register_pipeline(&lost).await.unwrap_err();

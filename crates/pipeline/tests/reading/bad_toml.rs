@@ -235,6 +235,23 @@ fn b61_sql_names() {
 }
 
 #[test]
+fn targets_in_schemas_of_thrice_and_of_the_server() {
+    let of = |table: &str| pipeline_toml("", "", &format!("table = '{table}'\ninterval_column = \"at\""), "");
+    assert_snapshot!("target_of_thrice", read(&of("thrice.events")));
+    assert_snapshot!("target_of_the_server", read(&of("PG_catalog.pg_class")));
+    for table in
+        ["\"thrice\".events", "Thrice_Staging.s", "thrice_history.h", "information_schema.tables", "pg_toast.x"]
+    {
+        let found = Definition::read(&project(), "sales", "pipelines/sales.toml", of(table).as_bytes()).unwrap_err();
+        let codes: Vec<ErrorCode> = found.iter().map(|finding| finding.code).collect();
+        assert_eq!(codes, [ErrorCode::TargetKind], "{table}");
+    }
+    for table in ["\"Thrice\".events", "mart.thrice", "thrices.events", "mart.pg_class"] {
+        assert_eq!(read(&of(table)), "", "{table}");
+    }
+}
+
+#[test]
 fn b62_newer_project_file() {
     assert_snapshot!(
         "b62_newer",

@@ -49,6 +49,31 @@ async fn what_is_not_a_table_is_refused_by_its_kind() {
     }
 }
 
+/// Tables that would take the rows, were they not the ledger's or the server's.
+#[tokio::test]
+async fn schemas_of_thrice_and_of_the_server_are_refused_by_name() {
+    let (_db, mut client) = Scratch::with(
+        "create schema thrice; create table thrice.events (day date, store int); \
+         create schema thrice_staging; create table thrice_staging.events (day date, store int); \
+         create schema thrice_history; create table thrice_history.events (day date, store int); \
+         create temporary table events (day date, store int)",
+    )
+    .await;
+    for table in [
+        "thrice.events",
+        "THRICE.events",
+        "thrice_staging.events",
+        "thrice_history.events",
+        "pg_temp.events",
+        "pg_catalog.pg_class",
+        "information_schema.sql_features",
+    ] {
+        let examination = road(table).examine(&mut client).await;
+        assert!(examination.target.is_none(), "{table}");
+        assert_eq!(codes(&examination.findings), ["TH0413!"], "{table}");
+    }
+}
+
 #[tokio::test]
 async fn the_interval_column_must_have_a_place_in_time() {
     let (_db, mut client) = Scratch::with(

@@ -8,7 +8,7 @@ use thrice_sql_publish::{Finding, access};
 
 use super::Patient;
 use super::check::Report;
-use crate::commands::lint::{placed, sample};
+use crate::commands::lint::sample;
 use crate::fault::Fault;
 use crate::project::{Loaded, Project};
 
@@ -47,7 +47,7 @@ pub(super) async fn check<'a>(patient: &Patient<'a>, report: &mut Report) -> Vec
             Err(NotPrepared::Problem(problem)) if problem.code == ErrorCode::PrivilegeMissing && !grants.is_empty() => {
             }
             Err(error) => {
-                for fault in &placed(loaded, error).0 {
+                for fault in &loaded.placed(error).0 {
                     let id = if fault.code == ErrorCode::PrivilegeMissing { "target_privileges" } else { "target" };
                     report.fault(id, fault, name);
                 }

@@ -6,17 +6,18 @@ use serde_json::{Value, json};
 use thrice_core::schedule::Partition;
 use thrice_runner::{Prepared, RunRequest, Runner};
 
-use super::wording::{Lines, counts, item, placed, seconds, sentence};
+use super::wording::{Lines, counts, edited, item, placed, seconds, sentence};
 use crate::args::Run;
 use crate::exit_code::Exit;
 use crate::fault::{Failed, Fault};
 use crate::output::Output;
-use crate::project::Loaded;
-use crate::selection;
+use crate::project::{Loaded, Project};
 use crate::signals::Stop;
+use crate::{prepare, selection};
 
 /// One call: what it has done so far.
-pub(super) struct Call {
+pub(super) struct Call<'p> {
+    project: &'p Project,
     output: Output,
     /// Show each step, not only one line a partition.
     show: bool,
@@ -29,9 +30,18 @@ pub(super) struct Call {
     left: Vec<Exit>,
 }
 
-impl Call {
-    pub(super) fn new(output: Output, show: bool, left: Vec<Exit>) -> Self {
-        Self { output, show, begun: Instant::now(), items: Vec::new(), outcomes: Vec::new(), exits: Vec::new(), left }
+impl<'p> Call<'p> {
+    pub(super) fn new(project: &'p Project, output: Output, show: bool, left: Vec<Exit>) -> Self {
+        Self {
+            project,
+            output,
+            show,
+            begun: Instant::now(),
+            items: Vec::new(),
+            outcomes: Vec::new(),
+            exits: Vec::new(),
+            left,
+        }
     }
 
     pub(super) async fn pipeline(
@@ -43,10 +53,9 @@ impl Call {
         stop: &Stop,
     ) {
         let Some(sample) = partitions.first() else { return };
-        let prepared = match runner.prepare(loaded.job.clone(), sample, &stop.token).await {
+        let prepared = match prepare::prepare(runner, self.project, loaded, sample, stop, self.output).await {
             Ok(prepared) => prepared,
-            Err(error) => {
-                let failed = crate::commands::lint::placed(loaded, error);
+            Err(failed) => {
                 self.refused(loaded, &failed);
                 return;
             }
@@ -69,7 +78,7 @@ impl Call {
             if stop.token.is_cancelled() {
                 break;
             }
-            self.partition(runner, loaded, &prepared, partition, request).await;
+            self.partition(runner, loaded, &prepared, partition, request, stop).await;
         }
     }
 
@@ -80,6 +89,7 @@ impl Call {
         prepared: &Prepared,
         partition: &Partition,
         request: &RunRequest,
+        stop: &Stop,
     ) {
         let (output, name) = (self.output, &loaded.job.name);
         if self.show {
@@ -90,13 +100,16 @@ impl Call {
         let report = Box::pin(runner.run_partition(prepared, partition, request, &mut lines)).await;
         self.exits.push(Exit::of_outcome(&report.outcome));
         output.line(sentence(name, &report, begun.elapsed(), output.color));
+        if let Some(found) = report.outcome.done().and_then(|done| done.edited_since_receipt) {
+            output.report(&edited(loaded, partition, found).text(output.color_err));
+        }
         if let Some(problem) = report.outcome.problem() {
             let mut fault = placed(loaded, partition, problem);
             fault.what = format!("{name} {}: {}", partition.key, fault.what);
             output.report(&fault.text(output.color_err));
         }
         self.outcomes.push(report.outcome.as_str());
-        self.items.push(item(loaded, &report));
+        self.items.push(item(loaded, &report, stop.exit()));
     }
 
     /// A pipeline that cannot be run at all does not stop the others.
@@ -126,7 +139,8 @@ impl Call {
         } else if self.outcomes.len() > 1 {
             self.output.note(format!("{} in {}", counts(&self.outcomes), seconds(self.begun.elapsed())));
         }
-        let causes: std::collections::BTreeSet<u8> = self.exits.iter().map(|exit| exit.number()).collect();
+        let causes: std::collections::BTreeSet<u8> =
+            self.exits.iter().map(|exit| exit.of_signal(stop.exit()).number()).collect();
         self.output.object(&json!({
             "schema": "thrice.run/1", "items": self.items, "exit": exit.number(), "causes": causes,
         }));

@@ -9,7 +9,7 @@ use thrice_core::schedule::Partition;
 use thrice_core::time::Timestamp;
 use thrice_ledger::Ledger;
 
-use crate::commands::status::{Seen, statuses};
+use crate::commands::status::{Seen, known, statuses};
 use crate::exit_code::Exit;
 use crate::fault::{Fault, Outcome};
 use crate::output::Output;
@@ -76,10 +76,10 @@ pub(super) async fn refuse_backfill(ledger: &Ledger, loaded: &Loaded, partitions
         return Ok(());
     }
     let (Some(first), Some(last)) = (partitions.first(), partitions.last()) else { return Ok(()) };
-    let Some(row) = ledger.cut_of_pipeline(&loaded.job.name).await? else { return Ok(()) };
-    let known =
+    let Some(row) = known(ledger, loaded).await? else { return Ok(()) };
+    let rows =
         ledger.partitions(row.pipeline_id, row.interval_epoch, first.interval.start(), last.interval.end()).await?;
-    let published = known
+    let published = rows
         .iter()
         .filter(|row| {
             row.data_attempt_id.is_some() && partitions.iter().any(|p| p.interval.start() == row.interval_start)

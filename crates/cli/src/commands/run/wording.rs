@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use thrice_core::code::ErrorCode;
 use thrice_core::failure_class::FailureClass;
 use thrice_core::schedule::Partition;
-use thrice_runner::{Outcome as Ended, PartitionReport, Problem, Progress, Step};
+use thrice_runner::{Edited, Outcome as Ended, PartitionReport, Problem, Progress, Step};
 
+use crate::exit_code::Exit;
 use crate::fault::Fault;
 use crate::output::{Output, count, paint};
 use crate::project::Loaded;
@@ -14,10 +16,10 @@ use crate::remedy::remedies;
 use crate::selection;
 
 /// Steps as lines on standard error.
-pub(super) struct Lines {
-    pub(super) output: Output,
+pub(crate) struct Lines {
+    pub(crate) output: Output,
     /// Show every step, not only those that someone waits for.
-    pub(super) show: bool,
+    pub(crate) show: bool,
 }
 
 impl Progress for Lines {
@@ -33,9 +35,17 @@ impl Progress for Lines {
                 format!("checks     {passed} of {total} passed   {}", seconds(*took))
             }
             Step::Resolving => "COMMIT was not answered; asking the ledger".to_owned(),
+            Step::NotRecorded { problem, error, again: Some(after) } => {
+                format!("failed: {}; the ledger cannot be told ({error}), again in {}", problem.what, seconds(*after))
+            }
+            Step::NotRecorded { problem, error, again: None } => format!(
+                "failed: {}; the ledger could not be told ({error}): the next run of the partition ends this one",
+                problem.what
+            ),
             Step::Retrying { problem, after } => format!("retrying in {}: {}", seconds(*after), problem.what),
         };
-        let always = matches!(step, Step::Resolving | Step::Retrying { .. } | Step::Claimed { .. });
+        let always =
+            matches!(step, Step::Resolving | Step::Retrying { .. } | Step::NotRecorded { .. } | Step::Claimed { .. });
         if self.show || always {
             self.output.note(text);
         }
@@ -88,7 +98,7 @@ pub(super) fn sentence(name: &str, report: &PartitionReport, took: Duration, col
     parts.join("  ")
 }
 
-pub(super) fn item(loaded: &Loaded, report: &PartitionReport) -> Value {
+pub(super) fn item(loaded: &Loaded, report: &PartitionReport, stopped: Option<Exit>) -> Value {
     let interval = selection::interval_json(loaded, &report.partition);
     let failed_attempts: Vec<Value> =
         report.failed_attempts.iter().map(|problem| placed(loaded, &report.partition, problem).json()).collect();
@@ -108,6 +118,9 @@ pub(super) fn item(loaded: &Loaded, report: &PartitionReport) -> Value {
             "checksum": done.checksum,
             "published_at": done.published_at.to_string(),
             "resolved": done.resolved,
+            "edited_since_receipt": done.edited_since_receipt.map(|edited| json!({
+                "rows_before": edited.rows_before, "receipt_rows": edited.receipt_rows,
+            })),
             "resumed_from": done.resumed_from,
             "ms": {
                 "claim": millis(done.times.claim), "stage": millis(done.times.stage),
@@ -119,7 +132,7 @@ pub(super) fn item(loaded: &Loaded, report: &PartitionReport) -> Value {
             "attempt_no": problem.attempt_no,
             "failure_class": problem.class.map(FailureClass::as_str),
             "checks": problem.checks,
-            "error": placed(loaded, &report.partition, problem).json(),
+            "error": stopped_by(placed(loaded, &report.partition, problem), stopped).json(),
         }),
         (None, None) => json!({}),
     };
@@ -138,6 +151,28 @@ pub(super) fn placed(loaded: &Loaded, partition: &Partition, problem: &Problem) 
         let told: Vec<String> = remedies.iter().map(|remedy| format!("{}: {}", remedy.lead, remedy.command)).collect();
         fault.fix = Some(told.join("; "));
     }
+    fault
+}
+
+/// The fault with the exit of the signal that came, where it tells of one.
+pub(super) fn stopped_by(mut fault: Fault, stopped: Option<Exit>) -> Fault {
+    fault.exit = fault.exit.of_signal(stopped);
+    fault
+}
+
+/// What a run replaced that it had not written.
+pub(super) fn edited(loaded: &Loaded, partition: &Partition, edited: Edited) -> Fault {
+    let Edited { rows_before, receipt_rows } = edited;
+    let held = if rows_before == receipt_rows {
+        format!("the interval held {}, but not those of its receipt", count(rows_before, "row"))
+    } else {
+        format!("the interval held {}, and its receipt says {receipt_rows}", count(rows_before, "row"))
+    };
+    let what = format!("{} {}: {held}; what others changed was replaced", loaded.job.name, partition.key);
+    let mut fault = Fault::new(ErrorCode::EditedSinceReceipt, what)
+        .why("a run makes the interval what the query gives, and nothing else")
+        .fix(format!("let nobody else write into published intervals of {}", loaded.job.target.readable()));
+    fault.warning = true;
     fault
 }
 
