@@ -21,7 +21,7 @@ pub(crate) async fn prepare(
     output: Output,
 ) -> Result<Prepared, Failed> {
     let mut lines = Lines { output, show: false };
-    let prepared = runner.prepare(loaded.job.clone(), sample, &stop.token, &mut lines).await;
+    let prepared = Box::pin(runner.prepare(loaded.job.clone(), sample, &stop.token, &mut lines)).await;
     let shared = matches!(&prepared, Err(NotPrepared::Problem(problem)) if problem.code == ErrorCode::TargetShared);
     if !shared {
         return prepared.map_err(|error| loaded.placed(error));
@@ -34,7 +34,7 @@ pub(crate) async fn prepare(
         output.note(format!(
             "{new}: takes over the target of {old}, whose files are gone and which has published nothing"
         ));
-        let again = runner.prepare(loaded.job.clone(), sample, &stop.token, &mut lines).await;
+        let again = Box::pin(runner.prepare(loaded.job.clone(), sample, &stop.token, &mut lines)).await;
         return again.map_err(|error| loaded.placed(error));
     }
     prepared.map_err(|error| loaded.placed(error))

@@ -38,7 +38,7 @@ pub(crate) async fn run(global: &Global, args: &Adopt, output: Output) -> Outcom
         database::runner(&database, ledger, project.lease_ttl, global).await
     };
     let mut runner = stop.or(opening).await?;
-    let prepared = prepare::prepare(&mut runner, &project, loaded, first, &stop, output).await?;
+    let prepared = Box::pin(prepare::prepare(&mut runner, &project, loaded, first, &stop, output)).await?;
     let (mut adopted, mut empty, mut already, mut items, mut exits) = (0, 0, 0, Vec::new(), Vec::new());
     for partition in &partitions {
         if stop.token.is_cancelled() {

@@ -142,9 +142,9 @@ async fn show(project: &Project, running: &Running, output: Output) -> Outcome<S
     let through = direct.clone().with_host(address.ip().to_string(), address.port());
     let scene = Scene { output, project, loaded, day, direct, through, relay };
     let mut shown = Shown::default();
-    scene.fourteen_days_and_one_again(&mut shown).await?;
-    scene.lose_the_answer(&mut shown).await?;
-    let never_arrived = scene.kill(&mut shown).await?;
+    Box::pin(scene.fourteen_days_and_one_again(&mut shown)).await?;
+    Box::pin(scene.lose_the_answer(&mut shown)).await?;
+    let never_arrived = Box::pin(scene.kill(&mut shown)).await?;
     let plain = source::equals_plain_sql(&scene.direct).await?;
     scene.compare(&mut shown, plain && never_arrived);
     scene.calendar().await?;
@@ -160,7 +160,7 @@ impl Scene<'_> {
     async fn fourteen_days_and_one_again(&self, shown: &mut Shown) -> Outcome<()> {
         let begun = Instant::now();
         let schedule = &self.loaded.job.schedule;
-        let mut worker = self.worker(&self.direct).await?;
+        let mut worker = Box::pin(self.worker(&self.direct)).await?;
         let mut next = schedule.partition_for_key(FIRST).ok();
         let mut days = 0;
         while let Some(partition) = next.filter(|partition| partition.interval.start() <= self.day.interval.start()) {
@@ -184,7 +184,7 @@ impl Scene<'_> {
         // something to publish; it is taken back afterwards, so that all results can be compared
         source::add_to_an_order(&self.direct, 1000).await?;
         self.relay.arm(at_commit(RelayFault::lose_reply(Duration::ZERO)));
-        let mut worker = self.worker(&self.through).await?;
+        let mut worker = Box::pin(self.worker(&self.through)).await?;
         let done = worker.run(&self.day).await?;
         self.relay.disarm();
         if !done.resolved {
@@ -194,7 +194,7 @@ impl Scene<'_> {
         shown.tell("resolved", &done);
         worker.close().await?;
         source::add_to_an_order(&self.direct, -1000).await?;
-        let mut worker = self.worker(&self.direct).await?;
+        let mut worker = Box::pin(self.worker(&self.direct)).await?;
         let done = worker.run(&self.day).await?;
         self.say("the order corrected, published", &done);
         shown.add("published", &done);
@@ -207,7 +207,7 @@ impl Scene<'_> {
         let root = &self.project.root;
         let status = process::kill_at_commit(&self.relay, at_commit, &words, root, &self.through).await?;
         self.output.line(format!("{DAY} another process killed with its COMMIT on the way ({status})"));
-        let mut worker = self.worker(&self.direct).await?;
+        let mut worker = Box::pin(self.worker(&self.direct)).await?;
         let done = worker.run(&self.day).await?;
         worker.close().await?;
         let ledger = Ledger::open(&self.direct).await?;
@@ -254,10 +254,10 @@ impl Scene<'_> {
             resolve_wait: Duration::from_secs(30),
         };
         let mut runner = Runner::open(ledger, settings.clone(), options).await?;
-        let prepared = runner
-            .prepare(self.loaded.job.clone(), &self.day, &CancellationToken::new(), &mut Silent)
-            .await
-            .map_err(|error| self.loaded.placed(error))?;
+        let prepared =
+            Box::pin(runner.prepare(self.loaded.job.clone(), &self.day, &CancellationToken::new(), &mut Silent))
+                .await
+                .map_err(|error| self.loaded.placed(error))?;
         Ok(Worker { runner, prepared })
     }
 }

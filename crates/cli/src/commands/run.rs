@@ -67,7 +67,7 @@ pub(crate) async fn run(global: &Global, args: &Run, output: Output) -> Outcome<
         if stop.token.is_cancelled() {
             break;
         }
-        call.pipeline(&mut runner, loaded, partitions, &request, &stop).await;
+        Box::pin(call.pipeline(&mut runner, loaded, partitions, &request, &stop)).await;
     }
     if let Err(error) = runner.close().await {
         output.note(format!("warning: {error}"));

@@ -53,7 +53,7 @@ impl<'p> Call<'p> {
         stop: &Stop,
     ) {
         let Some(sample) = partitions.first() else { return };
-        let prepared = match prepare::prepare(runner, self.project, loaded, sample, stop, self.output).await {
+        let prepared = match Box::pin(prepare::prepare(runner, self.project, loaded, sample, stop, self.output)).await {
             Ok(prepared) => prepared,
             Err(failed) => {
                 self.refused(loaded, &failed);
