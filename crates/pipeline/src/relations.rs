@@ -25,7 +25,8 @@ pub fn of(sql: &str) -> Vec<Relation> {
     let (tokens, _unclosed) = tokens_before_unclosed(sql);
     let code: Vec<Code<'_>> = tokens.iter().filter(|token| token.is_code()).map(|token| Code::of(token, sql)).collect();
     let expressions = common_table_expressions(&code);
-    let mut found = Reading { code: &code, at: 0, groups: vec![Group::Query { lists: false }], found: Vec::new() }.all();
+    let mut found =
+        Reading { code: &code, at: 0, groups: vec![Group::Query { lists: false }], found: Vec::new() }.all();
     found.retain(|relation| relation.schema.is_some() || !expressions.contains(&relation.name));
     found.sort();
     found.dedup();
@@ -67,8 +68,20 @@ impl<'a> Code<'a> {
 const BEGINNINGS: [&str; 4] = ["select", "with", "values", "table"];
 /// Words after which a comma no longer parts tables.
 const ENDS_OF_FROM: [&str; 14] = [
-    "where", "group", "having", "window", "union", "intersect", "except", "order", "limit", "offset", "fetch", "for",
-    "select", "with",
+    "where",
+    "group",
+    "having",
+    "window",
+    "union",
+    "intersect",
+    "except",
+    "order",
+    "limit",
+    "offset",
+    "fetch",
+    "for",
+    "select",
+    "with",
 ];
 
 /// What stands between a bracket and its end.
@@ -211,7 +224,10 @@ mod tests {
             ("table a.x", &["a.x"]),
             ("select * from orders", &["orders"]),
             ("select * from \"Ods\".\"from\" -- from c.d\n where x = ' from e.f '", &["\"Ods\".\"from\""]),
-            ("select (select max(n) from a.x), array(select n from b.y), coalesce((select 1 from c.z), 2)", &["a.x", "b.y", "c.z"]),
+            (
+                "select (select max(n) from a.x), array(select n from b.y), coalesce((select 1 from c.z), 2)",
+                &["a.x", "b.y", "c.z"],
+            ),
         ] {
             assert_eq!(names(sql), read, "{sql}");
         }
@@ -226,7 +242,10 @@ mod tests {
             ("select * from rows from (f(1), g(2)) as r, a.x", &["a.x"]),
             ("select a is distinct from b, c is not distinct from d from a.x", &["a.x"]),
             ("select count(distinct n) from a.x", &["a.x"]),
-            ("with p as (select * from a.x), q (n, m) as materialized (table b.y) select * from p join q on true", &["a.x", "b.y"]),
+            (
+                "with p as (select * from a.x), q (n, m) as materialized (table b.y) select * from p join q on true",
+                &["a.x", "b.y"],
+            ),
             ("with recursive t as (select 1 union select n from t) select * from t", &[]),
             ("with \"P\" as not materialized (select 1) select * from \"P\", p", &["p"]),
             ("select * from (values (1, 2)) v (a, b), a.x", &["a.x"]),
