@@ -1,7 +1,6 @@
 //! `thrice grants --print`: the statements that let a login work or look. Printed, not run: they are the owner's.
 
 use std::collections::BTreeSet;
-use std::fmt::Write;
 
 use serde_json::json;
 use thrice_ledger::Ledger;
@@ -18,13 +17,12 @@ const ROLE: &str = "thrice_worker";
 pub(crate) fn run(global: &Global, output: Output) -> Outcome<Exit> {
     let project = Project::find(&global.dir)?;
     let pipelines = project.as_ref().map_or_else(|| Ok(Vec::new()), |project| project.chosen(&[]))?;
-    let mut sql = Ledger::grants_sql().trim_end().to_owned();
-    for loaded in pipelines {
-        sql += &format!("\n\n{}", of_pipeline(loaded));
-    }
-    sql += &format!(
-        "\n\n-- Then, for each login:  grant {ROLE} to LOGIN;   or, to look and no more:  grant thrice_reader to LOGIN;"
+    let then = format!(
+        "-- Then, for each login:  grant {ROLE} to LOGIN;   or, to look and no more:  grant thrice_reader to LOGIN;"
     );
+    let parts = std::iter::once(Ledger::grants_sql().trim_end().to_owned());
+    let parts: Vec<String> = parts.chain(pipelines.into_iter().map(of_pipeline)).chain([then]).collect();
+    let sql = parts.join("\n\n");
     output.lines(sql.lines().map(ToOwned::to_owned));
     output.object(&json!({ "schema": "thrice.grants/1", "sql": sql, "exit": Exit::Ok.number() }));
     Ok(Exit::Ok)
@@ -37,21 +35,20 @@ fn of_pipeline(loaded: &Loaded) -> String {
         relations::of(&loaded.job.query_text).into_iter().filter(|relation| !is_system(relation)).collect();
     let mut schemas: BTreeSet<String> = sources.iter().filter_map(|relation| relation.schema.clone()).collect();
     schemas.insert(target.schema.readable());
-    let mut lines = format!("-- pipeline {}\n", loaded.job.name);
     let schemas: Vec<String> = schemas.into_iter().collect();
     let names: Vec<String> = sources.iter().map(ToString::to_string).collect();
-    // writing into a String does not fail
-    let _ = writeln!(lines, "grant usage on schema {} to {ROLE};", schemas.join(", "));
-    let _ = write!(lines, "grant select, insert, delete on {} to {ROLE};", target.readable());
-    if !names.is_empty() {
-        let found = if sources.iter().any(|relation| relation.schema.is_none()) {
-            "   -- a name without a schema is found by search_path"
-        } else {
-            ""
-        };
-        let _ = write!(lines, "\ngrant select on {} to {ROLE};{found}", names.join(", "));
+    let mut lines = vec![
+        format!("-- pipeline {}", loaded.job.name),
+        format!("grant usage on schema {} to {ROLE};", schemas.join(", ")),
+        format!("grant select, insert, delete on {} to {ROLE};", target.readable()),
+    ];
+    if sources.iter().any(|relation| relation.schema.is_none()) {
+        lines.push("-- a name without a schema is the one that search_path finds".to_owned());
     }
-    lines
+    if !names.is_empty() {
+        lines.push(format!("grant select on {} to {ROLE};", names.join(", ")));
+    }
+    lines.join("\n")
 }
 
 /// Everybody may read the catalog.

@@ -59,9 +59,9 @@ pub(crate) fn run(global: &Global, args: &Init, output: Output) -> Outcome<Exit>
 /// Where a new project has its database: what the environment names comes first in every later call as well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Server {
-    /// DATABASE_URL is set.
+    /// `DATABASE_URL` is set.
     Url,
-    /// It is not, but PGHOST or PGDATABASE is.
+    /// It is not, but `PGHOST` or `PGDATABASE` is.
     PgVariables,
     /// Nothing is set: the project has one of its own.
     Private,
