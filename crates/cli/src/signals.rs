@@ -54,14 +54,12 @@ impl Stop {
 
     /// Work that changes nothing that matters: dropped at the signal.
     pub(crate) async fn or<T>(&self, work: impl Future<Output = Outcome<T>>) -> Outcome<T> {
-        match Box::pin(self.token.run_until_cancelled(work)).await {
-            Some(done) => done,
-            None => {
-                let mut fault = Fault::new(ErrorCode::Stopped, "stopped before anything was run");
-                fault.exit = self.exit().unwrap_or(Exit::Interrupted);
-                Err(fault.into())
-            }
+        if let Some(done) = Box::pin(self.token.run_until_cancelled(work)).await {
+            return done;
         }
+        let mut fault = Fault::new(ErrorCode::Stopped, "stopped before anything was run");
+        fault.exit = self.exit().unwrap_or(Exit::Interrupted);
+        Err(fault.into())
     }
 }
 

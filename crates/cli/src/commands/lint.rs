@@ -87,13 +87,20 @@ async fn ask_server(
 /// What the ledger would say to the definition, where there is one that this role may read.
 async fn ask_ledger(ledger: &Ledger, project: &Project, loaded: &Loaded) -> Outcome<Option<Fault>> {
     let Err(error) = thrice_runner::may_register(ledger, &loaded.job).await else { return Ok(None) };
-    match error.kind() {
-        ErrorKind::Behind | ErrorKind::Permission => Ok(None),
-        ErrorKind::TargetTaken { by, published: false } if project.is_gone(by) => Ok(None),
-        ErrorKind::TargetTaken { .. } | ErrorKind::TargetChanged { .. } | ErrorKind::IntervalsChanged { .. } => {
-            Ok(Some(Fault::of_problem(&thrice_runner::problem_of_ledger(&error))))
-        }
-        _ => Err(error.into()),
+    let kind = error.kind();
+    if matches!(kind, ErrorKind::Behind | ErrorKind::Permission)
+        || matches!(kind, ErrorKind::TargetTaken { by, published: false } if project.is_gone(by))
+    {
+        return Ok(None);
+    }
+    let of_the_definition = matches!(
+        kind,
+        ErrorKind::TargetTaken { .. } | ErrorKind::TargetChanged { .. } | ErrorKind::IntervalsChanged { .. }
+    );
+    if of_the_definition {
+        Ok(Some(Fault::of_problem(&thrice_runner::problem_of_ledger(&error))))
+    } else {
+        Err(error.into())
     }
 }
 

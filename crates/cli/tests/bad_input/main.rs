@@ -12,7 +12,6 @@ mod fake_server;
 mod not_yet;
 #[expect(dead_code, reason = "the name of a database and what it refuses are asked for elsewhere")]
 #[path = "../cli/scratch.rs"]
-#[expect(dead_code, reason = "other suites use more of it")]
 mod scratch;
 mod shop;
 mod sql;
