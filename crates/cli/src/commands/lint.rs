@@ -68,7 +68,7 @@ async fn ask_server(
             Ok(found) => faults.extend(found.warnings.iter().map(Fault::of_finding)),
             Err(error) => {
                 let failed = loaded.placed(error);
-                let away = failed.0.iter().any(|fault| fault.code == ErrorCode::Unreachable);
+                let away = failed.0.iter().any(|fault| is_about_the_server(fault.code));
                 faults.extend(failed.0);
                 if away {
                     continue;
@@ -82,6 +82,21 @@ async fn ask_server(
         faults.extend(ask_ledger(ledger, project, loaded).await?);
     }
     Ok(faults)
+}
+
+/// Whether the server itself cannot be used, so that it need not be asked anything else.
+const fn is_about_the_server(code: ErrorCode) -> bool {
+    matches!(
+        code,
+        ErrorCode::BadUrl
+            | ErrorCode::Unreachable
+            | ErrorCode::LoginRefused
+            | ErrorCode::DatabaseMissing
+            | ErrorCode::TlsFailed
+            | ErrorCode::ReadOnlyServer
+            | ErrorCode::ServerVersion
+            | ErrorCode::ServerExhausted
+    )
 }
 
 /// What the ledger would say to the definition, where there is one that this role may read.

@@ -84,7 +84,13 @@ async fn tell_other_target(ledger: &Ledger, loaded: &Loaded, output: Output) -> 
             output.report(&fault.text(output.color_err));
             Ok(())
         }
-        Err(error) if !matches!(error.kind(), ErrorKind::IntervalsChanged { .. } | ErrorKind::TargetTaken { .. }) => {
+        // definitions are not for everybody who may look
+        Err(error)
+            if !matches!(
+                error.kind(),
+                ErrorKind::IntervalsChanged { .. } | ErrorKind::TargetTaken { .. } | ErrorKind::Permission
+            ) =>
+        {
             Err(error.into())
         }
         _ => Ok(()),
