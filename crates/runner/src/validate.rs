@@ -33,7 +33,7 @@ impl Runner {
         let mut guards = vec![guard::empty_over_published(staged.content.rows, published, work.request.accept_drop)];
         // where something is published the guard speaks for an empty result, and the check "not empty" has nothing to add:
         // rows that would vanish are the guard's, and an interval that is published without rows stays as it is
-        let allow_empty = work.prepared.job.allow_empty || published.is_some();
+        let allow_empty = work.prepared.job.allow_empty || (published.is_some() && staged.content.rows == 0);
         let (mut verdict, existing) = self.checks(work, staged, allow_empty).await?;
         guards.extend(existing.map(|rows| guard::existing_rows(rows, false, work.request.overwrite_existing)));
         let passed = verdict.passed();

@@ -272,7 +272,7 @@ async fn a_run_publishes_once_and_ends_once() {
     }
     assert_eq!(
         bench.db.value("select (timings ->> 'publish')::int >= 0 from thrice.pipeline_run_ledger").await,
-        "true"
+        "t"
     );
 }
 

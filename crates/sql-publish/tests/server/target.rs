@@ -54,7 +54,7 @@ async fn what_is_not_a_table_is_refused_by_its_kind() {
 async fn schemas_of_thrice_and_of_the_server_are_refused_by_name() {
     let (_db, mut client) = Scratch::with(
         "create schema thrice; create table thrice.events (day date, store int); \
-         create schema thrice_staging; create table thrice_staging.events (day date, store int); \
+         create table thrice_staging.events (day date, store int); \
          create schema thrice_history; create table thrice_history.events (day date, store int); \
          create temporary table events (day date, store int)",
     )
