@@ -208,12 +208,8 @@ fn comparison(shape: &Shape<'_>, bound: usize) -> Option<Comparison> {
         return Some(Comparison { operator, column, place: (first, bound) });
     }
     let mut after = bound + 1;
-    loop {
-        match shape.kind(after)? {
-            TokenKind::Cast => after += 2,
-            _ if shape.text(after) == ")" => after += 1,
-            _ => break,
-        }
+    while shape.kind(after) == Some(TokenKind::Cast) || shape.text(after) == ")" {
+        after += if shape.text(after) == ")" { 1 } else { 2 };
     }
     let turned = match shape.text(after) {
         "<" => ">",

@@ -64,7 +64,7 @@ impl Runner {
         progress: &mut dyn Progress,
     ) -> Result<Prepared, NotPrepared> {
         self.patience = Patience::of(stop);
-        let examined = self.examine_patiently(&job, sample, stop, progress).await?;
+        let examined = Box::pin(self.examine_patiently(&job, sample, stop, progress)).await?;
         let target = job.target.to_string();
         let record = record(&job, &target);
         let registering = self.patience.ledger(self.ledger().register_pipeline(&record));
@@ -86,7 +86,7 @@ impl Runner {
         loop {
             let over = self.patience.token();
             let error = match self.client().await {
-                Ok(client) => match Box::pin(over.run_until_cancelled(examine(client, job, sample, stop))).await {
+                Ok(client) => match over.run_until_cancelled(Box::pin(examine(client, job, sample, stop))).await {
                     Some(Ok(examined)) => return Ok(examined),
                     Some(Err(error)) => error,
                     None => problem::of_publish(&PublishError::given_up("examine the target")).into(),
