@@ -423,3 +423,64 @@ async fn a_renamed_pipeline() -> Result<()> {
     assert_eq!(bench.receipts().await?, ["2025-06-04|1|publish|1", "2025-06-04|2|unchanged|1"]);
     Ok(())
 }
+
+/// A column that cannot tell the pipeline's hours apart is refused for the pipeline: whichever interval is run, now or then,
+/// the answer is that of `lint --db`.
+#[tokio::test(flavor = "multi_thread")]
+async fn hours_that_come_twice_are_refused_everywhere_alike() -> Result<()> {
+    let bench = Bench::new(
+        "America/Sao_Paulo",
+        "create schema g; create table g.src (at timestamptz); create table g.t (at timestamp);
+         insert into g.src select generate_series('2018-06-01Z'::timestamptz, '2018-06-02Z', '1 hour')",
+        &[],
+    )
+    .await?;
+    let sql = "select at::timestamp as at from g.src where at >= :interval_start and at < :interval_end";
+    // summer time ended for good in February 2019
+    for (start, refused) in [("2018-01-01T00", true), ("2019-06-01T00", false)] {
+        bench.project.write(&crate::hourly("t", start, "g.t", "at", "allow_empty = true\n", sql))?;
+        for words in
+            ["lint --db", "lint --db --as-of 2018-06-01T12:00:00Z", "run t 2019-07-01T05", "run t 2026-01-01T05"]
+        {
+            let out = bench.call(words)?;
+            if refused {
+                out.expect_code(2).expect_error("TH0224").expect_text("a later start in [interval]");
+            } else {
+                out.expect_code(0);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Through a view the name of the target is not in the query: the server knows, and also whose privileges are missing.
+#[tokio::test(flavor = "multi_thread")]
+async fn lint_asks_the_server_what_the_query_reads() -> Result<()> {
+    let bench = bench("").await?;
+    bench.db.execute("create view g.all_days as select * from g.t union all select at::date, id, v from g.src").await?;
+    let through = "select day, id, v from g.all_days where day >= :interval_date and day < :interval_end::date";
+    bench.project.write(&daily("t", "2025-06-01", "g.t", "day", "", through))?;
+    let own = "reads g.t, its own target";
+    let quiet = bench.call("lint")?.expect_code(0);
+    assert!(!quiet.stderr().contains(own), "{}", quiet.stderr());
+    bench.call("lint --db")?.expect_code(0).expect_error("TH0311").expect_text(own);
+    let allowed = format!("{through} -- thrice: allow(own_target) the union is by day");
+    bench.project.write(&daily("t", "2025-06-01", "g.t", "day", "", &allowed))?;
+    let quiet = bench.call("lint --db")?.expect_code(0);
+    assert!(!quiet.stderr().contains(own), "{}", quiet.stderr());
+
+    bench.project.write(&daily("t", "2025-06-01", "g.t", "day", "", SQL))?;
+    let (login, url) = bench.worker_login("poor").await?;
+    bench
+        .db
+        .execute(&format!("grant usage on schema g to {login}; grant select, insert, delete on g.t to {login}"))
+        .await?;
+    let words = [["lint", "--db"].as_slice(), &["run", "t", "2025-06-03"]];
+    for (words, grant) in words.into_iter().zip(["grant select on \"g\".\"src\" to", "grant select on src to"]) {
+        let out = bench.project.thrice_through(&url, words).run()?.expect_code(2).expect_error("TH0410");
+        assert!(out.stderr().contains(grant), "{words:?}: {}", out.stderr());
+    }
+    bench.db.execute(&format!("grant select on g.src to {login}")).await?;
+    bench.project.thrice_through(&url, ["lint", "--db"]).run()?.expect_code(0);
+    Ok(())
+}

@@ -251,3 +251,27 @@ async fn a_statement_that_somebody_else_cancelled() -> Result<()> {
     assert_eq!(bench.runs().await?, ["2025-01-10|1|failed|cancelled|57014"]);
     Ok(())
 }
+
+/// The target goes between two steps: the code is that of a missing target, whichever step meets it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_target_that_is_dropped_in_the_middle_of_a_run() -> Result<()> {
+    for (published, place, status) in [
+        (false, "after_start", "started"),
+        (false, "after_validate", "validated"),
+        (true, "after_validate", "validated"),
+    ] {
+        let bench = bench("", 0.0).await?;
+        if published {
+            bench.call("run t 2025-01-10")?.expect_code(0);
+            bench.db.execute("update y.src set v = 100").await?;
+        }
+        let run = bench.thrice("run t 2025-01-10").failpoints(&format!("{place}=1*return(sleep:3000)")).start()?;
+        let there = format!("select count(*) from thrice.pipeline_run_ledger where status = '{status}'");
+        bench.wait_for(&there, "1", LIMIT).await?;
+        bench.db.execute("drop table y.t").await?;
+        run.wait_at_most(LIMIT)?.expect_code(2).expect_error("TH0417").expect_text("was there when the run began");
+        let runs = bench.runs().await?;
+        assert!(runs.last().is_some_and(|run| run.ends_with("|failed|permanent|42P01")), "{place}: {runs:?}");
+    }
+    Ok(())
+}

@@ -44,6 +44,7 @@ async fn asleep(bench: &Bench) -> Result<()> {
 /// Stops the call after `after` and sees that it ends soon, in words, with the signal's exit, and that the next call goes on.
 async fn ends_at_the_signal(
     bench: &Bench,
+    relay: &FaultRelay,
     run: thrice_tests::process::Running,
     signal: &str,
     after: Duration,
@@ -56,6 +57,8 @@ async fn ends_at_the_signal(
     let done = done.expect_code(if signal == "TERM" { 143 } else { 130 });
     done.expect_text("stopping").expect_text("error[TH");
     assert_eq!(bench.db.value("select count(*) from w.t").await?, "0");
+    // the server notices that the process is gone
+    relay.release();
     bench.db.execute("update w.nap set s = 0").await?;
     bench.call("run t 2025-01-10")?.expect_code(0);
     assert_eq!(bench.db.value("select count(*) from w.t").await?, "1");
@@ -72,7 +75,7 @@ async fn a_server_that_is_down() -> Result<()> {
         asleep(&bench).await?;
         relay.refuse();
         relay.cut_all();
-        ends_at_the_signal(&bench, run, signal, Duration::from_millis(after)).await?;
+        ends_at_the_signal(&bench, &relay, run, signal, Duration::from_millis(after)).await?;
     }
     Ok(())
 }
@@ -88,12 +91,13 @@ async fn a_server_that_does_not_answer() -> Result<()> {
         relay.arm(Plan::on_text(text, silence).then(Then::Refuse));
         let run = start(&bench, &relay)?;
         relay.wait_fired(1).await;
-        ends_at_the_signal(&bench, run, "TERM", Duration::from_millis(500)).await?;
+        ends_at_the_signal(&bench, &relay, run, "TERM", Duration::from_millis(500)).await?;
     }
     Ok(())
 }
 
-/// Nothing is there when the call begins: it tells that it tries again, and ends at the signal.
+/// The server comes back: what was tried again was told, and a run whose end could not be recorded in time does not stand
+/// in its own way.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_tried_again_is_told() -> Result<()> {
     let (bench, relay) = bench().await?;
@@ -105,7 +109,10 @@ async fn what_is_tried_again_is_told() -> Result<()> {
     relay.accept_again();
     bench.db.execute("update w.nap set s = 0").await?;
     let done = tokio::task::spawn_blocking(move || run.wait_at_most(Duration::from_mins(2))).await??.expect_code(0);
-    done.expect_text("retrying in");
+    done.expect_text("the ledger cannot be told").expect_text("retrying in");
+    let runs = bench.runs().await?;
+    assert!(runs[0].starts_with("2025-01-10|1|failed|transient|"), "{runs:?}");
+    assert_eq!(runs[1..], ["2025-01-10|2|published||", "2025-01-11|1|published||"]);
     assert_eq!(bench.db.value("select count(*) from w.t").await?, "2");
     Ok(())
 }

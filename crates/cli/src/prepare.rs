@@ -12,6 +12,8 @@ use crate::signals::Stop;
 
 /// Prepares a pipeline. A target that the ledger keeps for a pipeline whose files are gone, and which has published
 /// nothing, goes to this one: the files were renamed.
+///
+/// `sample` stands in for the first partition where the pipeline has none.
 pub(crate) async fn prepare(
     runner: &mut Runner,
     project: &Project,
@@ -21,6 +23,8 @@ pub(crate) async fn prepare(
     output: Output,
 ) -> Result<Prepared, Failed> {
     let mut lines = Lines { output, show: false };
+    let first = loaded.first();
+    let sample = first.as_ref().unwrap_or(sample);
     let prepared = Box::pin(runner.prepare(loaded.job.clone(), sample, &stop.token, &mut lines)).await;
     let shared = matches!(&prepared, Err(NotPrepared::Problem(problem)) if problem.code == ErrorCode::TargetShared);
     if !shared {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use thrice_core::code::ErrorCode;
 use thrice_core::due::DuePolicy;
+use thrice_core::schedule::Partition;
 use thrice_core::text::did_you_mean;
 use thrice_pipeline::diagnostic::{Diagnostic, Diagnostics};
 use thrice_pipeline::{Definition, Pipeline, Query, project, together};
@@ -172,6 +173,16 @@ impl Project {
 }
 
 impl Loaded {
+    /// The first partition, by which the pipeline is judged as a whole: lint and every run of it say the same.
+    pub(crate) fn first(&self) -> Option<Partition> {
+        self.job.schedule.partition_at(self.due.start)
+    }
+
+    /// The query names the target itself, and lint has told.
+    pub(crate) const fn names_target(&self) -> bool {
+        self.query.names_target()
+    }
+
     /// Why the pipeline cannot be run, with its place in the query.
     pub(crate) fn placed(&self, error: NotPrepared) -> Failed {
         let position = match &error {

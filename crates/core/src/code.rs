@@ -158,7 +158,7 @@ codes! {
     "TH0304" SelectIntoOrLock Config "SELECT INTO or a locking clause";
     "TH0305" NoIntervalPlaceholder Config "the query does not use the interval";
     "TH0306" UnknownPlaceholder Config "unknown placeholder";
-    "TH0307" BetweenInterval Config "BETWEEN includes the end of the interval";
+    "TH0307" BetweenInterval Config "a condition takes the wrong bound of the interval along";
     "TH0308" WallClock Config "the query reads the wall clock";
     "TH0309" TemplateSyntax Config "template syntax in a query";
     "TH0310" Unclosed Config "a quote or comment is not closed";

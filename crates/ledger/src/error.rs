@@ -48,8 +48,6 @@ pub enum ErrorKind {
     TargetChanged {
         /// The table as recorded, for people.
         recorded: String,
-        /// The table that it is to be now, for people.
-        wanted: String,
     },
     /// Another pipeline writes this target.
     TargetTaken {

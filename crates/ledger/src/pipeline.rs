@@ -332,7 +332,7 @@ impl PipelineRecord<'_> {
         if self.target != target {
             let (recorded, wanted) = (readable(target), readable(self.target));
             let what = format!("partitions of {} are published into {recorded}; its target is {wanted} now", self.name);
-            return Err(LedgerError::new(ErrorKind::TargetChanged { recorded, wanted }, what));
+            return Err(LedgerError::new(ErrorKind::TargetChanged { recorded }, what));
         }
         Ok(())
     }

@@ -40,6 +40,7 @@ pub mod interval_table;
 pub mod keys;
 pub mod limits_tables;
 pub mod lint;
+mod own_target;
 mod pipeline;
 pub mod placeholders;
 pub mod project;

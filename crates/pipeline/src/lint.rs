@@ -1,7 +1,7 @@
 //! Advice about queries whose result changes from run to run, or whose interval is not the pipeline's.
 //!
 //! Three rules are errors: the wall clock, BETWEEN on the interval, and a query without the interval. Everything else
-//! warns. A finding is let through by a comment on its line: `-- thrice: allow(RULE) reason`; BETWEEN and the missing
+//! warns, also the end of the interval included by `<=`: between two columns that overlap it, it may be meant. A finding is let through by a comment on its line: `-- thrice: allow(RULE) reason`; BETWEEN and the missing
 //! interval are not. The rules read tokens and the outline of the query, so they also hold for SQL that only the
 //! server can parse.
 
@@ -13,8 +13,21 @@ use crate::query_shape::{Clause, Shape};
 use crate::sql_lexer::{Token, TokenKind};
 
 /// Rules that a comment can let through.
-pub const ALLOWABLE: [&str; 9] =
-    ["wall_clock", "between", "random", "sequence", "limit", "order", "select_star", "date_cast", "interval_unused"];
+pub const ALLOWABLE: [&str; 10] = [
+    "wall_clock",
+    "between",
+    "random",
+    "sequence",
+    "limit",
+    "order",
+    "select_star",
+    "date_cast",
+    "interval_unused",
+    OWN_TARGET,
+];
+
+/// The rule about a query that reads what it writes.
+pub(crate) const OWN_TARGET: &str = "own_target";
 
 /// A finding and the rule that made it.
 struct Finding {
@@ -23,11 +36,29 @@ struct Finding {
 }
 
 /// All findings, in order of their place.
-pub(crate) fn check(file: &str, sql: &str, tokens: &[Token], shape: &Shape<'_>) -> Vec<Diagnostic> {
+pub(crate) fn check(
+    file: &str,
+    sql: &str,
+    tokens: &[Token],
+    shape: &Shape<'_>,
+    own_target: Option<(usize, usize)>,
+) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     interval_is_used(file, shape, &mut found);
+    if let Some((first, last)) = own_target {
+        let what = format!("the query reads {}, its own target", shape.slice(first, last));
+        let diagnostic = warn(file, what, shape.span(first, last))
+            .label("what the run before wrote here")
+            .why("a second run of the interval reads the rows of the first, and may give others")
+            .fix(format!(
+                "read the sources; or, where only other intervals are read: -- thrice: allow({OWN_TARGET}) reason"
+            ));
+        found.push(Finding { rule: Some(OWN_TARGET), diagnostic });
+    }
     for index in 0..shape.len() {
         between(file, shape, index, &mut found);
+        closed_end(file, shape, index, &mut found);
+        open_start(file, shape, index, &mut found);
         wall_clock(file, shape, index, &mut found);
         unstable_call(file, shape, index, &mut found);
         date_cast(file, shape, index, &mut found);
@@ -152,6 +183,89 @@ fn between(file: &str, shape: &Shape<'_>, index: usize, found: &mut Vec<Finding>
         (None, diagnostic)
     };
     found.push(Finding { rule, diagnostic: diagnostic.fix("… >= :interval_start and … < :interval_end") });
+}
+
+/// A comparison with a bound of the interval, turned so that the bound is on its right.
+struct Comparison {
+    operator: &'static str,
+    /// The column on its left, as it is written; empty where it is no bare column.
+    column: String,
+    /// First and last token.
+    place: (usize, usize),
+}
+
+/// The comparison that this bound is a side of: `at <= :interval_end`, `:interval_end >= at`, with casts and parentheses.
+fn comparison(shape: &Shape<'_>, bound: usize) -> Option<Comparison> {
+    let mut before = bound.checked_sub(1)?;
+    while shape.text(before) == "(" {
+        before = before.checked_sub(1)?;
+    }
+    let operators = ["<", "<=", ">", ">="];
+    if let Some(operator) = operators.into_iter().find(|operator| *operator == shape.text(before)) {
+        let parts = (0..before).rev().take_while(|at| is_operand(shape, *at));
+        let first = parts.last().unwrap_or(before);
+        let column = if first < before { shape.slice(first, before - 1).to_owned() } else { String::new() };
+        return Some(Comparison { operator, column, place: (first, bound) });
+    }
+    let mut after = bound + 1;
+    while shape.kind(after) == Some(TokenKind::Cast) || shape.text(after) == ")" {
+        after += if shape.text(after) == ")" { 1 } else { 2 };
+    }
+    let turned = match shape.text(after) {
+        "<" => ">",
+        "<=" => ">=",
+        ">" => "<",
+        ">=" => "<=",
+        _ => return None,
+    };
+    let last = (after + 1..shape.len()).take_while(|at| is_operand(shape, *at)).last();
+    let column = last.map_or_else(String::new, |last| shape.slice(after + 1, last).to_owned());
+    Some(Comparison { operator: turned, column, place: (bound, last.unwrap_or(after)) })
+}
+
+/// A part of a column's name.
+fn is_operand(shape: &Shape<'_>, index: usize) -> bool {
+    let keyword = shape.clause_word(index).is_some_and(|word| {
+        matches!(word, "and" | "or" | "not" | "where" | "on" | "having" | "when" | "then" | "select")
+    });
+    !keyword && (is_column_part(shape, index) || shape.kind(index) == Some(TokenKind::Cast))
+}
+
+/// `at <= :interval_end`: the fault of BETWEEN, written out.
+fn closed_end(file: &str, shape: &Shape<'_>, index: usize, found: &mut Vec<Finding>) {
+    if shape.text(index) != ":interval_end" || !is_bound(shape, index) {
+        return;
+    }
+    let Some(compared) = comparison(shape, index).filter(|compared| compared.operator == "<=") else { return };
+    let (first, last) = compared.place;
+    let diagnostic = Diagnostic::warning(ErrorCode::BetweenInterval, file, "`<=` includes the end of the interval")
+        .at(shape.span(first, last))
+        .label("the first instant of the next interval is counted too")
+        .why("an interval holds its start and not its end; a row on the boundary would be in two intervals")
+        .fix("… >= :interval_start and … < :interval_end");
+    found.push(Finding { rule: Some("between"), diagnostic });
+}
+
+/// `at > :interval_start and at < :interval_end`. Only where one column has both: `upto > :interval_start and since <
+/// :interval_end` asks what overlaps the interval.
+fn open_start(file: &str, shape: &Shape<'_>, index: usize, found: &mut Vec<Finding>) {
+    if shape.text(index) != ":interval_start" || !is_bound(shape, index) {
+        return;
+    }
+    let Some(compared) = comparison(shape, index).filter(|compared| compared.operator == ">") else { return };
+    let ends_too = (0..shape.len()).filter(|at| shape.text(*at) == ":interval_end" && is_bound(shape, *at)).any(|at| {
+        comparison(shape, at).is_some_and(|end| end.operator.starts_with('<') && end.column == compared.column)
+    });
+    if compared.column.is_empty() || !ends_too {
+        return;
+    }
+    let (first, last) = compared.place;
+    let diagnostic = Diagnostic::warning(ErrorCode::BetweenInterval, file, "`>` leaves out the start of the interval")
+        .at(shape.span(first, last))
+        .label("its first instant is in no interval")
+        .why("an interval holds its start and not its end; a row on the boundary would be in none")
+        .fix("… >= :interval_start and … < :interval_end");
+    found.push(Finding { rule: Some("between"), diagnostic });
 }
 
 const CLOCK_CALLS: [&str; 5] = ["now", "clock_timestamp", "statement_timestamp", "transaction_timestamp", "timeofday"];
@@ -392,6 +506,11 @@ struct Allowance {
     reason: bool,
     /// Bytes of its line.
     line: Span,
+}
+
+/// Whether a comment anywhere lets a rule through.
+pub(crate) fn allows(sql: &str, tokens: &[Token], rule: &str) -> bool {
+    tokens.iter().filter_map(|token| allowance(sql, token)).any(|allowance| allowance.rule == rule && allowance.reason)
 }
 
 /// Drops findings that a comment on their line allows; a comment that allows nothing right is itself a fault.

@@ -5,6 +5,7 @@ use thrice_core::Schedule;
 use crate::code_hash::CodeHash;
 use crate::definition::Definition;
 use crate::diagnostic::{Checked, Diagnostics};
+use crate::own_target::OwnTarget;
 use crate::placeholders::Query;
 
 /// A checked pipeline: definition, query and the hash of both.
@@ -21,7 +22,8 @@ impl Pipeline {
     /// # Errors
     /// Everything that is wrong in the query.
     pub fn new(definition: Definition, sql_file: &str, sql: &[u8]) -> Result<Checked<Self>, Diagnostics> {
-        let query = Query::read(sql_file, sql, definition.interval.grain, &definition.vars)?;
+        let own = OwnTarget { table: &definition.target.table, search_path: definition.session.search_path.as_deref() };
+        let query = Query::read_for(sql_file, sql, definition.interval.grain, &definition.vars, Some(&own))?;
         let code_hash = CodeHash::of(&definition, &query.value);
         Ok(Checked { value: Self { definition, query: query.value, code_hash }, warnings: query.warnings })
     }

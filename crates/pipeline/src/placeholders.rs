@@ -10,6 +10,7 @@ use thrice_core::text::did_you_mean;
 use thrice_core::time::{Timestamp, civil};
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Position};
+use crate::own_target::OwnTarget;
 use crate::query_shape::Shape;
 use crate::sql_lexer::{self, Token, TokenKind};
 use crate::{Checked, lint, select_guard, source_text};
@@ -112,6 +113,7 @@ pub struct Query {
     params: Vec<Param>,
     pieces: Vec<Piece>,
     tokens: Vec<Token>,
+    names_target: bool,
 }
 
 /// A piece of the rendered text and where it comes from.
@@ -134,6 +136,17 @@ impl Query {
         grain: Grain,
         vars: &BTreeMap<String, VarValue>,
     ) -> Result<Checked<Self>, Diagnostics> {
+        Self::read_for(file, bytes, grain, vars, None)
+    }
+
+    /// The same for a query whose rows go into a known target.
+    pub(crate) fn read_for(
+        file: &str,
+        bytes: &[u8],
+        grain: Grain,
+        vars: &BTreeMap<String, VarValue>,
+        target: Option<&OwnTarget<'_>>,
+    ) -> Result<Checked<Self>, Diagnostics> {
         let sql = source_text::read(file, bytes)?;
         let (tokens, open) = sql_lexer::tokens_before_unclosed(sql);
         let mut found = Diagnostics::new();
@@ -153,8 +166,10 @@ impl Query {
         if found.has_errors() {
             return Err(found);
         }
-        let query = Self::render(file, sql, statement, grain, vars, &mut found);
-        found.extend(lint::check(file, sql, &tokens, &shape));
+        let mut query = Self::render(file, sql, statement, grain, vars, &mut found);
+        let named = target.and_then(|target| target.named_in(&shape));
+        query.names_target = named.is_some() || lint::allows(sql, &tokens, lint::OWN_TARGET);
+        found.extend(lint::check(file, sql, &tokens, &shape, named));
         found.or(Some(query))
     }
 
@@ -210,7 +225,7 @@ impl Query {
             pieces.push(Piece { rendered: from..text.len(), source: token.span.clone() });
         }
         let tokens = tokens.iter().filter(|token| token.is_code()).cloned().collect();
-        Self { file: file.to_owned(), source: sql.to_owned(), text, params, pieces, tokens }
+        Self { file: file.to_owned(), source: sql.to_owned(), text, params, pieces, tokens, names_target: false }
     }
 
     /// The text to send. It may hold comments; it ends with code, so that anything may follow.
@@ -221,6 +236,11 @@ impl Query {
     /// What `$1`, `$2` … stand for, in order.
     pub fn params(&self) -> &[Param] {
         &self.params
+    }
+
+    /// It names its own pipeline's target as a relation, or says why that does no harm: lint has told.
+    pub const fn names_target(&self) -> bool {
+        self.names_target
     }
 
     /// Name of the file.

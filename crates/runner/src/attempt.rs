@@ -103,6 +103,7 @@ impl Runner {
             Ok(bounds) => bounds,
             Err(problem) => return not_begun(prepared, problem, conditions),
         };
+        self.record_late().await;
         hit(failpoints::BEFORE_CLAIM);
         let claim = match self.claim(prepared, partition, request, conditions, stop).await {
             Ok(claim) => claim,

@@ -21,6 +21,18 @@ use crate::runner::Runner;
 /// How long one try to record the end of a run may take.
 const RECORDING: Duration = Duration::from_secs(10);
 
+/// The end of a run that the ledger has not heard of.
+#[derive(Debug)]
+pub(crate) struct Unrecorded {
+    partition_id: i64,
+    attempt_id: i64,
+    token: i64,
+    class: FailureClass,
+    sqlstate: Option<String>,
+    code: ErrorCode,
+    message: String,
+}
+
 /// Why a run cannot go on.
 #[derive(Debug)]
 pub(crate) struct Failing {
@@ -239,7 +251,7 @@ impl Runner {
 
     /// False where the partition has another owner by now.
     async fn record_failure(
-        &self,
+        &mut self,
         work: &Work<'_>,
         problem: &Problem,
         class: FailureClass,
@@ -270,7 +282,36 @@ impl Runner {
             let Some(pause) = again else { break };
             self.patience.wait(tokio::time::sleep(pause)).await;
         }
+        self.unrecorded = Some(Unrecorded {
+            partition_id: failure.partition_id,
+            attempt_id: failure.attempt_id,
+            token: failure.token,
+            class,
+            sqlstate,
+            code: problem.code,
+            message: problem.what.clone(),
+        });
         true
+    }
+
+    /// Records the end of the last run where that was not possible at the time: its claim is this process's own, and would
+    /// stand in the way of the next attempt.
+    pub(crate) async fn record_late(&mut self) {
+        let Some(late) = self.unrecorded.take() else { return };
+        let failure = Failure {
+            partition_id: late.partition_id,
+            attempt_id: late.attempt_id,
+            token: late.token,
+            class: late.class,
+            sqlstate: late.sqlstate.as_deref(),
+            error_code: Some(late.code.id()),
+            message: &late.message,
+            retry_after: Some(Duration::ZERO),
+        };
+        if let Err(error) = self.recording(self.ledger().fail(&failure)).await {
+            tracing::warn!(%error, "the end of the run could not be recorded");
+            self.unrecorded = Some(late);
+        }
     }
 
     /// A call of the ledger about a run that has failed, and perhaps with the server: it is not waited for as long as

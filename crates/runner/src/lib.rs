@@ -33,7 +33,7 @@
 //! This crate holds no loop over partitions and prints nothing. It publishes nothing that was not validated: the types
 //! of [`thrice_core::run`] carry that.
 
-mod adopt;
+mod adopt_existing_rows;
 mod attempt;
 mod claim;
 pub mod failpoints;
@@ -52,7 +52,7 @@ mod stage;
 mod validate;
 mod way_out;
 
-pub use adopt::Adoption;
+pub use adopt_existing_rows::Adoption;
 pub use job::{Job, Limits, Param};
 pub use prepare::{Examined, Examiner, NotPrepared, Prepared, may_register};
 pub use problem::{of_connect as problem_of_connect, of_ledger as problem_of_ledger};

@@ -40,17 +40,26 @@ impl Patience {
     }
 
     /// The end of `work`; `None` where patience ended first.
-    pub(crate) async fn wait<T>(&self, work: impl Future<Output = T>) -> Option<T> {
-        tokio::select! {
-            biased;
-            done = work => Some(done),
-            () = self.over.cancelled() => None,
+    ///
+    /// What is waited for is boxed before anything else is done with it, so that whoever waits stays small.
+    pub(crate) fn wait<T>(&self, work: impl Future<Output = T>) -> impl Future<Output = Option<T>> {
+        let mut work = Box::pin(work);
+        async move {
+            tokio::select! {
+                biased;
+                done = &mut work => Some(done),
+                () = self.over.cancelled() => None,
+            }
         }
     }
 
     /// The same for a call of the ledger.
-    pub(crate) async fn ledger<T>(&self, call: impl Future<Output = Result<T, LedgerError>>) -> Result<T, LedgerError> {
-        self.wait(call).await.unwrap_or_else(|| Err(LedgerError::given_up()))
+    pub(crate) fn ledger<T>(
+        &self,
+        call: impl Future<Output = Result<T, LedgerError>>,
+    ) -> impl Future<Output = Result<T, LedgerError>> {
+        let waiting = self.wait(call);
+        async move { waiting.await.unwrap_or_else(|| Err(LedgerError::given_up())) }
     }
 
     /// Fires when nothing is waited for any more; for work that borrows the runner.
@@ -60,12 +69,13 @@ impl Patience {
 }
 
 /// Work on the data connection until patience is `over`. Given up, the connection is in doubt.
-pub(crate) async fn on_data<T>(
+pub(crate) fn on_data<T>(
     over: &CancellationToken,
     what: &'static str,
     work: impl Future<Output = Result<T, PublishError>>,
-) -> Result<T, PublishError> {
-    Box::pin(over.run_until_cancelled(work)).await.unwrap_or_else(|| Err(PublishError::given_up(what)))
+) -> impl Future<Output = Result<T, PublishError>> {
+    let work = Box::pin(work);
+    async move { over.run_until_cancelled(work).await.unwrap_or_else(|| Err(PublishError::given_up(what))) }
 }
 
 impl Drop for Patience {

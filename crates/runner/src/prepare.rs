@@ -3,12 +3,12 @@
 
 use thrice_connect::{ConnectionSettings, DataConnection};
 use thrice_core::code::ErrorCode;
-use thrice_core::interval_bounds::ColumnBounds;
+use thrice_core::interval_bounds::{BoundsError, ColumnBounds};
 use thrice_core::schedule::Partition;
 use thrice_ledger::{Ledger, LedgerError, PipelineRecord, PipelineRow};
 use thrice_sql_publish::columns::{self, ColumnMap};
 use thrice_sql_publish::target::{self, ExamineRequest, Target};
-use thrice_sql_publish::{CancellationToken, Finding, PublishError, query};
+use thrice_sql_publish::{CancellationToken, Finding, PublishError, access, query};
 use tokio_postgres::Client;
 
 use crate::job::Job;
@@ -50,8 +50,9 @@ impl From<Problem> for NotPrepared {
 impl Runner {
     /// Examines target and query and brings the pipeline's row in the ledger up to date.
     ///
-    /// `sample` is a partition of the pipeline: the query is described with its values, nothing is executed. `progress`
-    /// hears of what is tried again.
+    /// `sample` is the pipeline's first partition, whichever are to be run: what a column cannot hold is refused for the
+    /// pipeline, and not for some of its partitions. The query is described with its values, nothing is executed.
+    /// `progress` hears of what is tried again.
     ///
     /// # Errors
     /// [`NotPrepared`]; nothing but, at most, the pipeline's row has been written.
@@ -63,7 +64,7 @@ impl Runner {
         progress: &mut dyn Progress,
     ) -> Result<Prepared, NotPrepared> {
         self.patience = Patience::of(stop);
-        let examined = self.examine_patiently(&job, sample, stop, progress).await?;
+        let examined = Box::pin(self.examine_patiently(&job, sample, stop, progress)).await?;
         let target = job.target.to_string();
         let record = record(&job, &target);
         let registering = self.patience.ledger(self.ledger().register_pipeline(&record));
@@ -85,7 +86,7 @@ impl Runner {
         loop {
             let over = self.patience.token();
             let error = match self.client().await {
-                Ok(client) => match Box::pin(over.run_until_cancelled(examine(client, job, sample, stop))).await {
+                Ok(client) => match over.run_until_cancelled(Box::pin(examine(client, job, sample, stop))).await {
                     Some(Ok(examined)) => return Ok(examined),
                     Some(Err(error)) => error,
                     None => problem::of_publish(&PublishError::given_up("examine the target")).into(),
@@ -146,7 +147,7 @@ impl Examiner {
         Self { settings, data: None }
     }
 
-    /// Examines one pipeline. `sample` is a partition of it: the query is described with its values.
+    /// Examines one pipeline. `sample` is its first partition: the query is described with its values.
     ///
     /// # Errors
     /// [`NotPrepared`].
@@ -156,13 +157,40 @@ impl Examiner {
         sample: &Partition,
         stop: &CancellationToken,
     ) -> Result<Examined, NotPrepared> {
-        let data = if let Some(data) = &mut self.data {
-            data
-        } else {
-            let fresh = thrice_connect::connect(&self.settings).await.map_err(|error| problem::of_connect(&error))?;
-            self.data.insert(fresh)
-        };
+        let data = self.connection().await?;
         examine(&mut data.client, job, sample, stop).await
+    }
+
+    /// Plans the query of a pipeline that was examined: whether it reads its own target.
+    ///
+    /// # Errors
+    /// [`NotPrepared`]: privileges on what the query reads are missing, which only planning finds, or it cannot be planned.
+    pub async fn reads_target(
+        &mut self,
+        job: &Job,
+        sample: &Partition,
+        target: &Target,
+        stop: &CancellationToken,
+    ) -> Result<bool, NotPrepared> {
+        let query = job.query_for(sample);
+        let timeouts = job.limits.checking();
+        let data = self.connection().await?;
+        let missing = access::missing_grants(&mut data.client, &query, &job.session, &timeouts, stop)
+            .await
+            .map_err(|error| problem::of_query(&error))?;
+        if !missing.is_empty() {
+            return Err(NotPrepared::Findings(missing));
+        }
+        let reads = query::reads_target(&mut data.client, &query, target, &job.session, &timeouts, stop).await;
+        Ok(reads.map_err(|error| problem::of_query(&error))?)
+    }
+
+    async fn connection(&mut self) -> Result<&mut DataConnection, Problem> {
+        let fresh = match self.data.take() {
+            Some(data) => data,
+            None => thrice_connect::connect(&self.settings).await.map_err(|error| problem::of_connect(&error))?,
+        };
+        Ok(self.data.insert(fresh))
     }
 }
 
@@ -185,7 +213,10 @@ async fn examine(
     let mut findings = examination.findings;
     let zone = job.schedule.zone();
     if let Err(error) = ColumnBounds::of(sample, zone, job.schedule.grain(), target.interval_column_type) {
-        let fix = format!("alter table {} alter column {} type timestamptz …", job.target, job.interval_column);
+        let mut fix = format!("alter table {} alter column {} type timestamptz …", job.target, job.interval_column);
+        if matches!(error, BoundsError::RepeatedHours { .. }) {
+            fix.push_str("; or, where no hour comes twice any more, a later start in [interval]");
+        }
         return Err(Problem::new(ErrorCode::DateColumnUnderDay, error.to_string())
             .why("rows of neighbouring intervals could not be told apart")
             .fix(fix)

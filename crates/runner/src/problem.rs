@@ -79,6 +79,12 @@ pub(crate) fn of_publish(error: &PublishError) -> Problem {
     };
     let mut problem = Problem::new(code, what);
     problem.sqlstate = error.sqlstate();
+    if target_is_gone(error) {
+        problem.code = ErrorCode::TargetMissing;
+        problem = problem
+            .why("the target was there when the run began; somebody dropped or renamed it since")
+            .fix("create the table again, or name another one under [target]");
+    }
     if matches!(error.kind(), ErrorKind::ReadBackDiffers { .. }) {
         problem.why = Some("the interval holds other rows after the insert than were staged".to_owned());
         problem.fix = Some(
@@ -99,6 +105,19 @@ pub(crate) fn of_publish(error: &PublishError) -> Problem {
         problem.fix = way_out::of_code(code, &problem.what);
     }
     problem
+}
+
+/// No such relation (42P01), in a step of ours whose only relation that somebody else may drop is the target.
+fn target_is_gone(error: &PublishError) -> bool {
+    let no_relation = error.sqlstate().is_some_and(|code| code.as_str() == "42P01");
+    no_relation
+        && matches!(
+            error.what(),
+            "create the staging table"
+                | "look for existing rows"
+                | "compute the checksum"
+                | "delete the old rows of the interval"
+        )
 }
 
 /// The same, where the place in the error is a place in the user's query.

@@ -11,6 +11,7 @@ use thrice_ledger::{Ledger, LedgerError, WorkerLease};
 use thrice_sql_publish::StatementCache;
 use tokio_postgres::Client;
 
+use crate::failure::Unrecorded;
 use crate::patience::Patience;
 use crate::problem;
 use crate::report::Problem;
@@ -40,6 +41,8 @@ pub struct Runner {
     data: Option<DataConnection>,
     /// Prepared on `data`, and thrown away with it.
     statements: Arc<StatementCache>,
+    /// The end of the last run, where it could not be recorded.
+    pub(crate) unrecorded: Option<Unrecorded>,
     /// How long the call under way waits for others.
     pub(crate) patience: Patience,
 }
@@ -69,6 +72,7 @@ impl Runner {
             lease,
             data: None,
             statements: Arc::default(),
+            unrecorded: None,
             patience: Patience::default(),
         })
     }

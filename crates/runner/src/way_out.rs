@@ -18,10 +18,10 @@ pub(crate) fn of_ledger(error: &LedgerError, problem: Problem) -> Problem {
                 "grain = \"{grain}\" and time_zone = \"{zone}\" under [interval], or a new pipeline with its own table"
             ))
         }
-        LedgerKind::TargetChanged { recorded, wanted } => problem
+        LedgerKind::TargetChanged { recorded } => problem
             .why("a receipt counts for one table: nobody accounts for the rows of the other")
             .fix(format!(
-                "table = '{recorded}' under [target]; or, for {wanted}, a pipeline of its own: give its two files another name"
+                "table = '{recorded}' under [target]; or, for the new table, a pipeline of its own: give its two files another name"
             )),
         LedgerKind::TargetTaken { by, published: true } => problem
             .why(format!("{by} has published into it, and a pipeline that has published keeps its name and its table"))

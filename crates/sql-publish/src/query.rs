@@ -9,8 +9,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     error::PublishError,
-    session::{Pins, Session, Timeouts, pin},
+    session::{Pins, Session, Timeouts, get, pin},
     steps::{Param, Steps},
+    target::Target,
     value::SqlValue,
 };
 
@@ -106,6 +107,59 @@ pub async fn describe(
     };
     transaction.rollback().await.map_err(|error| PublishError::driver("end the reading transaction", error))?;
     Ok(columns)
+}
+
+/// Plans the query and says whether it reads the target, or a partition of it, also through views. Nothing is executed;
+/// the server checks the privileges on everything that the query reads, which [`describe`] does not.
+///
+/// What the planner can leave out is not seen, and neither is what a function reads.
+pub async fn reads_target(
+    client: &mut Client,
+    query: &UserQuery,
+    target: &Target,
+    session: &Session,
+    timeouts: &Timeouts,
+    stop: &CancellationToken,
+) -> Result<bool, PublishError> {
+    let transaction = client
+        .build_transaction()
+        .read_only(true)
+        .start()
+        .await
+        .map_err(|error| PublishError::driver("begin", error))?;
+    let reads = {
+        let mut steps = Steps::new(&transaction, stop);
+        let pinned = pin(&steps, &Pins::tool().and(Pins::timeouts(timeouts))).await?;
+        steps.limit(pinned.statement_timeout());
+        let tree = include_str!("../sql/relations_of.sql");
+        let own = steps.rows("read the target's partitions", tree, &[(&target.oid as _, Type::OID)]).await?;
+        let own: Vec<(String, String)> =
+            own.iter().map(|row| Ok((get(row, 0)?, get(row, 1)?))).collect::<Result<_, PublishError>>()?;
+        pin(&steps, &Pins::query(session)).await?;
+        let head = "explain (verbose, costs off, format json) select *";
+        let plan = steps
+            .row("plan the query", &query.wrapped(head), &query.params())
+            .await
+            .map_err(|error| query.locate(head, error))?;
+        let plan: serde_json::Value = get(&plan, 0)?;
+        scans(&plan).iter().any(|(schema, name)| own.iter().any(|(s, n)| s == schema && n == name))
+    };
+    transaction.rollback().await.map_err(|error| PublishError::driver("end the reading transaction", error))?;
+    Ok(reads)
+}
+
+/// Schema and name of every relation that a plan scans.
+fn scans(plan: &serde_json::Value) -> Vec<(&str, &str)> {
+    let mut found = Vec::new();
+    let mut open = vec![plan];
+    while let Some(node) = open.pop() {
+        if let (Some(schema), Some(name)) = (node["Schema"].as_str(), node["Relation Name"].as_str()) {
+            found.push((schema, name));
+        }
+        open.extend(node.as_array().into_iter().flatten());
+        open.extend(node.as_object().into_iter().flat_map(|object| object.values()));
+    }
+    found
 }
 
 #[cfg(test)]

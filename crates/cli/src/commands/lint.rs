@@ -2,15 +2,17 @@
 
 use serde_json::json;
 use thrice_core::code::ErrorCode;
+use thrice_core::schedule::Partition;
 use thrice_ledger::{ErrorKind, Ledger};
+use thrice_runner::{Examiner, NotPrepared};
 
 use crate::args::{Global, Lint};
+use crate::database;
 use crate::exit_code::Exit;
 use crate::fault::{Failed, Fault, Outcome};
 use crate::output::{Output, count};
 use crate::project::{Loaded, Project};
 use crate::signals::Stop;
-use crate::{clock, database};
 
 pub(crate) async fn run(global: &Global, args: &Lint, output: Output) -> Outcome<Exit> {
     let project = Project::load(&global.dir)?;
@@ -59,13 +61,13 @@ async fn ask_server(
     stop: &Stop,
 ) -> Outcome<Vec<Fault>> {
     let database = database::find(global, Some(project), output).await?;
-    let mut examiner = thrice_runner::Examiner::new(database.settings.clone());
+    let mut examiner = Examiner::new(database.settings.clone());
     let mut ledger = None;
     let mut faults = Vec::new();
     for loaded in project.chosen(&args.pipelines)? {
-        let Some(sample) = sample(loaded, clock::as_of(global.as_of)) else { continue };
-        match examiner.examine(&loaded.job, &sample, &stop.token).await {
-            Ok(found) => faults.extend(found.warnings.iter().map(Fault::of_finding)),
+        let Some(sample) = loaded.first() else { continue };
+        match ask_about(&mut examiner, loaded, &sample, stop).await {
+            Ok(found) => faults.extend(found),
             Err(error) => {
                 let failed = loaded.placed(error);
                 let away = failed.0.iter().any(|fault| is_about_the_server(fault.code));
@@ -99,6 +101,30 @@ const fn is_about_the_server(code: ErrorCode) -> bool {
     )
 }
 
+async fn ask_about(
+    examiner: &mut Examiner,
+    loaded: &Loaded,
+    sample: &Partition,
+    stop: &Stop,
+) -> Result<Vec<Fault>, NotPrepared> {
+    let found = examiner.examine(&loaded.job, sample, &stop.token).await?;
+    let mut faults: Vec<Fault> = found.warnings.iter().map(Fault::of_finding).collect();
+    let reads = examiner.reads_target(&loaded.job, sample, &found.target, &stop.token).await?;
+    if reads && !loaded.names_target() {
+        faults.push(reads_target(loaded));
+    }
+    Ok(faults)
+}
+
+fn reads_target(loaded: &Loaded) -> Fault {
+    let (name, target) = (&loaded.job.name, loaded.job.target.readable());
+    let mut fault = Fault::new(ErrorCode::MayDiffer, format!("the query of {name} reads {target}, its own target"))
+        .why("a second run of the interval reads the rows of the first, and may give others")
+        .fix("read the sources; or, where only other intervals are read: -- thrice: allow(own_target) reason");
+    fault.warning = true;
+    fault
+}
+
 /// What the ledger would say to the definition, where there is one that this role may read.
 async fn ask_ledger(ledger: &Ledger, project: &Project, loaded: &Loaded) -> Outcome<Option<Fault>> {
     let Err(error) = thrice_runner::may_register(ledger, &loaded.job).await else { return Ok(None) };
@@ -117,9 +143,4 @@ async fn ask_ledger(ledger: &Ledger, project: &Project, loaded: &Loaded) -> Outc
     } else {
         Err(error.into())
     }
-}
-
-/// A partition with whose values the query is described.
-pub(crate) fn sample(loaded: &Loaded, as_of: thrice_core::time::Timestamp) -> Option<thrice_core::schedule::Partition> {
-    loaded.job.schedule.latest_complete(as_of).or_else(|| loaded.job.schedule.partition_at(loaded.due.start))
 }

@@ -270,10 +270,7 @@ async fn a_run_publishes_once_and_ends_once() {
         let error = bench.db.client().await.batch_execute(forbidden).await.unwrap_err();
         assert_eq!(error.code().unwrap().code(), "23514", "{forbidden}");
     }
-    assert_eq!(
-        bench.db.value("select (timings ->> 'publish')::int >= 0 from thrice.pipeline_run_ledger").await,
-        "t"
-    );
+    assert_eq!(bench.db.value("select (timings ->> 'publish')::int >= 0 from thrice.pipeline_run_ledger").await, "t");
 }
 
 #[tokio::test]

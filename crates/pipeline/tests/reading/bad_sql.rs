@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::support::show;
+use crate::support::{pipeline_toml, project, show};
 use insta::assert_snapshot;
 use thrice_core::Grain;
-use thrice_pipeline::Query;
 use thrice_pipeline::placeholders::VarValue;
+use thrice_pipeline::{Definition, Pipeline, Query};
 
 const USED: &str = "from t where at >= :interval_start and at < :interval_end";
 
@@ -254,4 +254,83 @@ fn what_no_parser_knows_is_still_read() {
     ] {
         assert!(!read(&sql).contains("error"), "{sql}: {}", read(&sql));
     }
+}
+
+#[test]
+fn bounds_that_take_the_wrong_instant_along() {
+    let of = |condition: &str| read(&format!("select a from b where {condition}"));
+    assert_snapshot!("closed_end", of("at >= :interval_start and at <= :interval_end"));
+    assert_snapshot!("open_start", of("t.at > :interval_start and t.at < :interval_end"));
+    for closed in [
+        ":interval_start <= at and :interval_end >= at",
+        "at >= :interval_start and at <= (:interval_end)",
+        "at >= :interval_start and at::timestamp <= :interval_end::timestamp",
+        "at >= :interval_start and coalesce(at, seen) <= :interval_end",
+    ] {
+        assert!(of(closed).contains("`<=` includes the end"), "{closed}: {}", of(closed));
+    }
+    for open in [
+        ":interval_start < at and at < :interval_end",
+        "at < :interval_end and (:interval_start::timestamptz) < at",
+        "\"at\" > (:interval_start) and :interval_end > \"at\"",
+    ] {
+        assert!(of(open).contains("`>` leaves out the start"), "{open}: {}", of(open));
+    }
+    for fine in [
+        "at >= :interval_start and at < :interval_end",
+        ":interval_start <= at and :interval_end > at",
+        "since < :interval_end and upto > :interval_start",
+        "since::timestamptz < :interval_end and upto::timestamptz > :interval_start",
+        "day <= :interval_date",
+        "at >= :interval_start and at < :interval_end and a > b and c <= d",
+    ] {
+        assert_eq!(of(fine), "", "{fine}");
+    }
+    let allowed = "select a from b where since <= :interval_end -- thrice: allow(between) the end counts\n and upto > :interval_start";
+    assert_eq!(read(allowed), "");
+}
+
+/// The target by its name, wherever a relation stands; unqualified only where the pipeline's search path has its schema.
+#[test]
+fn a_query_that_reads_its_own_target() {
+    let told = |sql: &str, rest: &str| {
+        let toml = pipeline_toml("", "", "table = 'mart.\"Sales\"'\ninterval_column = \"day\"", rest);
+        let definition = Definition::read(&project(), "sales", "pipelines/sales.toml", toml.as_bytes()).unwrap().value;
+        let sql = format!("{sql} where at >= :interval_start and at < :interval_end");
+        match Pipeline::new(definition, "pipelines/sales.sql", sql.as_bytes()) {
+            Ok(checked) => (show(&checked.warnings, &sql), checked.value.query().names_target()),
+            Err(found) => panic!("{}", show(&found, &sql)),
+        }
+    };
+    let path = "[session]\nsearch_path = [\"ods\", \"mart\"]";
+    assert_snapshot!("own_target", told("select a from ods.orders join mart.\"Sales\" s using (id)", "").0);
+    for sql in [
+        "select a from mart.\"Sales\"",
+        "select a from only MART.\"Sales\" t",
+        "select a from ods.orders, mart.\"Sales\"",
+        "select a from ods.orders left join lateral (select b from mart.\"Sales\") x on true",
+        "with old as (select b from mart.\"Sales\") select a from old",
+        "with old as (table mart.\"Sales\") select a from old",
+        "select (select max(a) from mart.\"Sales\") as a from ods.orders",
+        "select a from (mart.\"Sales\" join ods.orders using (id))",
+    ] {
+        let (said, names) = told(sql, "");
+        assert!(said.contains("its own target") && names, "{sql}: {said}");
+    }
+    for sql in ["select a from \"Sales\"", "select a from ods.orders natural join \"Sales\""] {
+        assert!(told(sql, path).0.contains("its own target"), "{sql}");
+        assert_eq!(told(sql, ""), (String::new(), false), "{sql}: the role's path is not known here");
+    }
+    for sql in [
+        "select a from mart.sales",
+        "select mart.\"Sales\".a from ods.\"Sales\" as mart",
+        "select a from mart.\"Sales\"(1)",
+        "with \"Sales\" as (select a from ods.orders) select a from \"Sales\"",
+        "select 'from mart.\"Sales\"' as a from ods.orders",
+    ] {
+        assert_eq!(told(sql, path), (String::new(), false), "{sql}");
+    }
+    let allowed =
+        "select a from ods.orders join mart.\"Sales\" using (id) -- thrice: allow(own_target) yesterday's rows\n";
+    assert_eq!(told(allowed, ""), (String::new(), true));
 }

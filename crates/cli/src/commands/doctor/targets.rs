@@ -8,7 +8,6 @@ use thrice_sql_publish::{Finding, access};
 
 use super::Patient;
 use super::check::Report;
-use crate::commands::lint::sample;
 use crate::fault::Fault;
 use crate::project::{Loaded, Project};
 
@@ -18,7 +17,7 @@ pub(super) async fn check<'a>(patient: &Patient<'a>, report: &mut Report) -> Vec
     let mut fit = Vec::new();
     for loaded in patient.project.into_iter().flat_map(Project::readable) {
         let name = &loaded.job.name;
-        let Some(partition) = sample(loaded, patient.as_of) else { continue };
+        let Some(partition) = loaded.first() else { continue };
         let (grants, not_planned) = match missing_grants(patient, loaded).await {
             Ok(grants) => (grants, None),
             Err(error) => (Vec::new(), Some(error)),
@@ -59,7 +58,7 @@ pub(super) async fn check<'a>(patient: &Patient<'a>, report: &mut Report) -> Vec
 
 /// The grants that the query lacks, or why that is not known.
 async fn missing_grants(patient: &Patient<'_>, loaded: &Loaded) -> Result<Vec<Finding>, String> {
-    let Some(partition) = sample(loaded, patient.as_of) else { return Ok(Vec::new()) };
+    let Some(partition) = loaded.first() else { return Ok(Vec::new()) };
     let job = &loaded.job;
     let mut connection =
         thrice_connect::connect(&patient.database.settings).await.map_err(|error| error.what().to_owned())?;
