@@ -7,6 +7,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::cluster::Cluster;
+use crate::migrations;
 use crate::process::{cargo, read, root};
 use crate::psql::Session;
 use crate::server::{self, MAJORS};
@@ -63,8 +64,8 @@ const MUTANTS: [Mutant; 8] = [
         name: "the receipt is written in a transaction of its own",
         edits: &[(
             PUBLISH,
-            "    let mut receipt = Vec::new();\n",
-            "    steps.execute(\"end\", \"commit\", &[]).await?;\n    let mut receipt = Vec::new();\n",
+            "    let receipt = run_under(",
+            "    steps.execute(\"end\", \"commit\", &[]).await?;\n    let receipt = run_under(",
         )],
         package: "thrice-sql-publish",
         test: "a_gate_that_raises_or_is_silent_stops_everything",
@@ -73,11 +74,7 @@ const MUTANTS: [Mutant; 8] = [
         name: "rows written are not compared with rows staged",
         edits: &[
             (PUBLISH, "    if written == expected {", "    if written == expected || expected > 0 {"),
-            (
-                PUBLISH,
-                "    if content == staged.content {",
-                "    if content == staged.content || staged.content.rows > 0 {",
-            ),
+            (PUBLISH, "    if content == *staged {", "    if content == *staged || staged.rows > 0 {"),
         ],
         package: "thrice-sql-publish",
         test: "staging_that_a_crash_emptied_never_publishes_an_empty_day",
@@ -167,11 +164,7 @@ struct Bench<'a> {
 impl Bench<'_> {
     /// The queries of a broken statement are checked against a live ledger: there is no offline data for them.
     fn migrate(&self) -> Result<()> {
-        let session = Session::open(&self.cluster.url())?;
-        let mut migrations: Vec<_> =
-            fs::read_dir(self.copy.join("crates/ledger/migrations"))?.flatten().map(|file| file.path()).collect();
-        migrations.sort();
-        migrations.iter().try_for_each(|migration| session.run(&fs::read_to_string(migration)?))
+        migrations::run(&Session::open(&self.cluster.url())?)
     }
 
     fn cargo(&self, mutant: &Mutant, words: &[&str]) -> Result<Command> {
