@@ -124,6 +124,11 @@ pub(crate) fn paint(color: bool, code: &str, text: &str) -> String {
     if color { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
 }
 
+/// The same of what is counted here.
+pub(crate) fn count_of(number: usize, noun: &str) -> String {
+    count(i64::try_from(number).unwrap_or(i64::MAX), noun)
+}
+
 /// `1 row`, `2 rows`.
 pub(crate) fn count(number: i64, noun: &str) -> String {
     let ending = if number == 1 { "" } else { "s" };

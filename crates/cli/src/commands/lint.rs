@@ -10,7 +10,7 @@ use crate::args::{Global, Lint};
 use crate::database;
 use crate::exit_code::Exit;
 use crate::fault::{Failed, Fault, Outcome};
-use crate::output::{Output, count};
+use crate::output::{Output, count_of};
 use crate::project::{Loaded, Project};
 use crate::signals::Stop;
 
@@ -37,7 +37,7 @@ pub(crate) async fn run(global: &Global, args: &Lint, output: Output) -> Outcome
     };
     output.line(match (errors, warnings) {
         (0, 0) => "no findings".to_owned(),
-        (errors, warnings) => format!("{}, {}", many(errors, "error"), many(warnings, "warning")),
+        (errors, warnings) => format!("{}, {}", count_of(errors, "error"), count_of(warnings, "warning")),
     });
     if args.db && broken {
         output.note("the database was not asked: correct the errors first");
@@ -46,10 +46,6 @@ pub(crate) async fn run(global: &Global, args: &Lint, output: Output) -> Outcome
         "schema": "thrice.lint/1", "problems": findings.iter().map(Fault::json).collect::<Vec<_>>(), "exit": exit.number(),
     }));
     Ok(exit)
-}
-
-fn many(number: usize, noun: &str) -> String {
-    count(i64::try_from(number).unwrap_or(i64::MAX), noun)
 }
 
 /// Examines targets and describes queries; writes nothing.
