@@ -86,10 +86,8 @@ fn of_key(error: &KeyError) -> Fault {
         KeyError::ComesTwice { choices, .. } | KeyError::OtherOffset { choices, .. } => {
             Fault::new(ErrorCode::BadKey, what).fix(format!("write {}", choices.join(" or ")))
         }
-        KeyError::WrongForm { write: None, grain, .. } => {
-            Fault::new(ErrorCode::BadKey, what)
-                .fix(format!("write a key such as {}, or yesterday, -3, 2026-03, 2026-W13", grain.key_form()))
-        }
+        KeyError::WrongForm { write: None, grain, .. } => Fault::new(ErrorCode::BadKey, what)
+            .fix(format!("write a key such as {}, or yesterday, -3, 2026-03, 2026-W13", grain.key_form())),
         KeyError::OutOfRange { .. } => {
             Fault::new(ErrorCode::BadKey, what).fix("name a key such as 2026-03-24, or yesterday")
         }

@@ -30,7 +30,7 @@ pub(crate) fn parse() -> Result<Cli, Exit> {
         }
         _ => {
             let json = std::env::args().any(|argument| argument == "--json");
-            Failed::from(fault(&error)).report(Output { json, quiet: false, color: false, color_err: false });
+            Failed::from(fault(&error)).report(Output { json, ..Output::PLAIN });
             Err(Exit::Usage)
         }
     }

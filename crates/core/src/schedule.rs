@@ -532,12 +532,9 @@ mod tests {
         let day = in_utc(Grain::Day);
         assert!(day.partition_for_key("0001-01-01").is_ok());
         assert!(day.partition_for_key("9999-12-29").is_ok());
-        for (schedule, beyond) in [
-            (&day, "9999-12-30"),
-            (&day, "9999-12-31"),
-            (&day, "10000-01-01"),
-            (&in_utc(Grain::Hour), "9999-12-31T05"),
-        ] {
+        for (schedule, beyond) in
+            [(&day, "9999-12-30"), (&day, "9999-12-31"), (&day, "10000-01-01"), (&in_utc(Grain::Hour), "9999-12-31T05")]
+        {
             let refused = schedule.partition_for_key(beyond);
             assert_eq!(refused, Err(KeyError::OutOfRange { text: beyond.to_owned() }), "{beyond}");
         }

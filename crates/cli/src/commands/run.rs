@@ -22,7 +22,7 @@ use crate::database::Database;
 use crate::exit_code::Exit;
 use crate::fault::{Fault, Outcome};
 use crate::output::Output;
-use crate::project::{Loaded, Project};
+use crate::project::{Loaded, Project, each_once};
 use crate::signals::Stop;
 use crate::{clock, database, selection};
 
@@ -34,11 +34,20 @@ pub(crate) async fn run(global: &Global, args: &Run, output: Output) -> Outcome<
     let as_of = clock::as_of(global.as_of);
     let named = !args.keys.is_empty() || args.from.is_some() || args.to.is_some();
     let mut request = request(args, named)?;
-    let pipelines = project.chosen(args.pipeline.as_slice())?;
+    let broken: Vec<(&str, &[Fault])> = if args.pipeline.is_none() { project.broken().collect() } else { Vec::new() };
+    let pipelines = match &args.pipeline {
+        Some(name) => vec![project.pipeline(name)?],
+        None if project.readable().next().is_none() => project.chosen(&[])?,
+        None => project.readable().collect(),
+    };
     if named && args.pipeline.is_none() {
         return Err(Fault::new(ErrorCode::BadArgument, "--from and --to need a pipeline")
             .fix("thrice run P --from K --to K")
             .into());
+    }
+    // one that cannot be read does not stop the others; the exit tells
+    for fault in each_once(broken.iter().flat_map(|(_, faults)| faults.iter())) {
+        output.fault(&fault);
     }
     // what is wrong with the words is told before a database is looked for
     let mut asked = Vec::new();
@@ -59,11 +68,14 @@ pub(crate) async fn run(global: &Global, args: &Run, output: Output) -> Outcome<
     let Planned { database, ledger, plan, beyond, left } =
         stop.or(plan(global, &project, asked, as_of, output)).await?;
     if args.dry_run {
-        return Ok(dry_run(&plan, &beyond, args, output));
+        return Ok(dry_run(&plan, &beyond, &broken, args, output));
     }
     let mut runner = stop.or(database::runner(&database, ledger, project.lease_ttl, global)).await?;
     let many = plan.iter().map(|(_, partitions)| partitions.len()).sum::<usize>() != 1;
     let mut call = Call::new(&project, output, !many || global.verbose > 0, left);
+    for (name, faults) in broken {
+        call.unreadable(name, faults);
+    }
     for (loaded, partitions) in &plan {
         if stop.token.is_cancelled() {
             break;
@@ -148,7 +160,13 @@ fn request(args: &Run, named: bool) -> Outcome<RunRequest> {
     Ok(request)
 }
 
-fn dry_run(plan: &[(&Loaded, Vec<Partition>)], beyond: &[(&Loaded, usize)], args: &Run, output: Output) -> Exit {
+fn dry_run(
+    plan: &[(&Loaded, Vec<Partition>)],
+    beyond: &[(&Loaded, usize)],
+    broken: &[(&str, &[Fault])],
+    args: &Run,
+    output: Output,
+) -> Exit {
     let mut items = Vec::new();
     for (loaded, partitions) in plan {
         for partition in partitions {
@@ -156,7 +174,9 @@ fn dry_run(plan: &[(&Loaded, Vec<Partition>)], beyond: &[(&Loaded, usize)], args
             items.push(json!({ "pipeline": loaded.job.name, "interval": selection::interval_json(loaded, partition) }));
         }
     }
-    let exit = if items.is_empty() && args.detailed_exitcode { Exit::Nothing } else { Exit::Ok };
+    let nothing = items.is_empty() && args.detailed_exitcode;
+    let broken = broken.iter().flat_map(|(_, faults)| faults.iter()).map(|fault| fault.exit);
+    let exit = Exit::worst(broken.chain(nothing.then_some(Exit::Nothing)));
     output.note(format!("{} would run; nothing was written", items.len()));
     for (loaded, more) in beyond.iter().filter(|(_, more)| *more > 0) {
         let due = if *more == 1 { "1 more is due".to_owned() } else { format!("{more} more are due") };

@@ -18,7 +18,7 @@ use self::calendar::calendar;
 use crate::args::{Global, Require, Status};
 use crate::exit_code::Exit;
 use crate::fault::{Fault, Outcome};
-use crate::output::{Output, count_of};
+use crate::output::Output;
 use crate::project::{Loaded, Project};
 use crate::{clock, database, selection};
 
@@ -70,7 +70,7 @@ pub(crate) async fn run(global: &Global, args: &Status, output: Output) -> Outco
         "required": args.require.map(|Require::Published| "published"), "met": unmet.is_none(), "exit": exit.number(),
     }));
     if let Some(fault) = unmet {
-        output.report(&fault.text(output.color_err));
+        output.fault(&fault);
     }
     Ok(exit)
 }
@@ -89,11 +89,9 @@ fn unmet_requirement(asked: Option<Require>, required: usize, unmet: &[String]) 
                 .fix("name a range between the pipeline's start and its newest interval"),
         );
     }
-    let mut first = unmet.iter().take(5).cloned().collect::<Vec<_>>().join(", ");
-    if unmet.len() > 5 {
-        first += &format!(", and {} more", unmet.len() - 5);
-    }
-    let what = format!("not all of {} are published: {first}", count_of(required, "partition"));
+    let more = (unmet.len() > 5).then(|| format!("and {} more", unmet.len() - 5));
+    let told: Vec<String> = unmet.iter().take(5).cloned().chain(more).collect();
+    let what = format!("{} of {required} not published: {}", unmet.len(), told.join(", "));
     Some(Fault::new(ErrorCode::RequirementNotMet, what).fix("thrice run; then look at those that failed"))
 }
 
@@ -135,7 +133,7 @@ async fn tell_other_target(ledger: &Ledger, loaded: &Loaded, output: Output) -> 
         Err(error) if matches!(error.kind(), ErrorKind::TargetChanged { .. }) => {
             let mut fault = Fault::of_problem(&thrice_runner::problem_of_ledger(&error));
             fault.warning = true;
-            output.report(&fault.text(output.color_err));
+            output.fault(&fault);
             Ok(())
         }
         // definitions are not for everybody who may look
