@@ -254,7 +254,12 @@ fn a_call_that_was_told_to_ignore_a_hangup_goes_on() {
     let mut shell = std::process::Command::new("sh");
     shell.args(["-c", "trap '' HUP; exec \"$0\" \"$@\""]).arg(program.get_program()).args(program.get_args());
     shell.env_clear().envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let mut child = shell.current_dir(place.path()).stdout(std::process::Stdio::null()).spawn().unwrap();
+    let mut child = shell
+        .current_dir(place.path())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
     until("the query runs", || scratch.number(SLEEPING) == 1);
     let kill = |signal: &str| std::process::Command::new("kill").args(["-s", signal, &child.id().to_string()]).status();
     assert!(kill("HUP").unwrap().success());

@@ -48,7 +48,6 @@ fn every_object_tells_the_exit() {
         "migrate --info",
         "grants --print",
         "explain",
-        "explain TH0531",
         "pg status",
         "pg stop",
         "init other",
