@@ -112,12 +112,12 @@ pub(crate) enum LogFormat {
 pub(crate) enum Command {
     /// Write a project that runs
     #[command(
-        after_help = "Examples:\n  thrice init shop\n  thrice init shop && cd shop && thrice run --as-of 2026-03-26T03:00:00+09:00\n  thrice init --json\n\nExit codes: 0 written, 2 a file is in the way"
+        after_help = "Examples:\n  thrice init shop\n  thrice init shop && cd shop && thrice run --as-of 2026-03-26T03:00:00+09:00\n  thrice init --json\n\nExit codes: 0 written, 2 a file is in the way, or DATABASE_URL is set and empty"
     )]
     Init(Init),
     /// Show it all in a private PostgreSQL: three runs, a lost COMMIT, a kill, one result
     #[command(
-        after_help = "Examples:\n  thrice demo\n  thrice demo --keep\n  thrice demo --json\n\nExit codes: 0 proved, 7 no PostgreSQL can be started"
+        after_help = "Examples:\n  thrice demo\n  thrice demo --keep\n  thrice demo --json\n\nExit codes: 0 proved, 1 the results differ, 2 the folder is not the demonstration's, 7 no PostgreSQL can be started"
     )]
     Demo(Demo),
     /// Look at connection, server, ledger and targets, and say what to mend
@@ -127,32 +127,32 @@ pub(crate) enum Command {
     Doctor(Doctor),
     /// Check pipelines without running them
     #[command(
-        after_help = "Examples:\n  thrice lint\n  thrice lint daily_order_summary --db\n  thrice lint --deny warnings --json\n\nExit codes: 0 fine, maybe with warnings, 2 errors, or warnings that are denied, 7 no database"
+        after_help = "Examples:\n  thrice lint\n  thrice lint daily_order_summary --db\n  thrice lint --deny warnings --json\n\nExit codes: 0 fine, maybe with warnings, 2 errors, or warnings that are denied; with --db also 7 no database, 8 the server refuses the query"
     )]
     Lint(Lint),
     /// Run what is due, or the named partitions
     #[command(
-        after_help = "Examples:\n  thrice run                                        all that is due, of all pipelines\n  thrice run daily_order_summary 2026-03-24         one partition, again if need be\n  thrice run daily_order_summary --from 2026-03-01 --to 2026-03-07\n\nIntervals: 2026-03-24, 2026-03-24T05, 2026-03, 2026-W13, yesterday, -3, a,b,c, - (standard input)\n\nExit codes: 0 all published, 3 nothing to do (with --detailed-exitcode), 4 checks failed, 5 refused by policy, 7 unavailable or held by another worker, 8 SQL failed, 9 a COMMIT is unresolved: run again, 130/143 stopped"
+        after_help = "Examples:\n  thrice run                                        all that is due, of all pipelines\n  thrice run daily_order_summary 2026-03-24         one partition, again if need be\n  thrice run daily_order_summary --from 2026-03-01 --to 2026-03-07\n\nIntervals: 2026-03-24, 2026-03-24T05, 2026-03, 2026-W13, yesterday, -3, a,b,c, - (standard input)\n-3 is one interval, the third before the one that goes on now; -1 is the newest that has ended\n\nExit codes: 0 all published, 2 usage or config, 3 nothing to do (with --detailed-exitcode), 4 checks failed, 5 refused by policy, 7 unavailable or held by another worker, 8 SQL failed, 9 a COMMIT is unresolved: run again, 130/143 stopped"
     )]
     Run(Run),
     /// Calendar of partitions
     #[command(
-        after_help = "Examples:\n  thrice status\n  thrice status daily_order_summary --month 2026-03\n  thrice status daily_order_summary --from 2026-03-01 --to 2026-03-07 --require published\n\nExit codes: 0 shown, 5 --require is not met, 7 no database"
+        after_help = "Examples:\n  thrice status\n  thrice status daily_order_summary --month 2026-03\n  thrice status daily_order_summary --from 2026-03-01 --to 2026-03-07 --require published\n\nExit codes: 0 shown, 2 no such pipeline or interval, 5 --require is not met (a range without partitions does not meet it), 7 no database"
     )]
     Status(Status),
     /// One partition with its runs and checks
     #[command(
-        after_help = "Examples:\n  thrice show daily_order_summary 2026-03-24\n  thrice show daily_order_summary yesterday\n  thrice show daily_order_summary 2026-03-24 --json\n\nExit codes: 0 shown, 2 no such partition, 7 no database"
+        after_help = "Examples:\n  thrice show daily_order_summary 2026-03-24\n  thrice show daily_order_summary yesterday\n  thrice show daily_order_summary 2026-03-24 --json\n\nExit codes: 0 shown, 2 no such pipeline, or not the key of one interval, 7 no database"
     )]
     Show(Show),
     /// Why a partition stands where it stands, and what would change it
     #[command(
-        after_help = "Examples:\n  thrice why daily_order_summary 2026-03-24\n  thrice why daily_order_summary                    the newest partition that is due\n  thrice why daily_order_summary yesterday --json\n\nExit codes: 0 said, 2 no such partition, 7 no database"
+        after_help = "Examples:\n  thrice why daily_order_summary 2026-03-24\n  thrice why daily_order_summary                    the newest partition that is due\n  thrice why daily_order_summary yesterday --json\n\nExit codes: 0 said, 2 no such pipeline, or not the key of one interval, 7 no database"
     )]
     Why(Why),
     /// Runs of all pipelines, newest first
     #[command(
-        after_help = "Examples:\n  thrice ledger\n  thrice ledger daily_order_summary --limit 50\n  thrice ledger --since 2026-03-24T00:00:00+09:00 --json\n\nExit codes: 0 shown, 7 no database"
+        after_help = "Examples:\n  thrice ledger\n  thrice ledger daily_order_summary --limit 50\n  thrice ledger --since 2026-03-24T00:00:00+09:00 --json\n\nExit codes: 0 shown, 2 no such pipeline, 7 no database"
     )]
     Ledger(Ledger),
     /// What an error code means, what it leaves behind, what to do
@@ -162,12 +162,12 @@ pub(crate) enum Command {
     Explain(Explain),
     /// Record existing rows as published partitions
     #[command(
-        after_help = "Examples:\n  thrice adopt daily_order_summary --from 2025-01-01 --to 2026-02-28 --reason \"loaded by the old job\"\n  thrice adopt daily_order_summary --from 2026-03-01 --to 2026-03-01 --reason \"checked by hand\" --yes\n  thrice adopt daily_order_summary --from 2026-03 --to 2026-03 --reason \"moved over\" --json --yes\n\nExit codes: 0 recorded, 5 not agreed, 7 no database"
+        after_help = "Examples:\n  thrice adopt daily_order_summary --from 2025-01-01 --to 2026-02-28 --reason \"loaded by the old job\"\n  thrice adopt daily_order_summary --from 2026-03-01 --to 2026-03-01 --reason \"checked by hand\" --yes\n  thrice adopt daily_order_summary --from 2026-03 --to 2026-03 --reason \"moved over\" --json --yes\n\nExit codes: 0 recorded, 2 usage or config, 5 not agreed or refused by policy, 7 unavailable, 8 SQL failed, 130/143 stopped"
     )]
     Adopt(Adopt),
     /// Create or update the ledger, schema thrice
     #[command(
-        after_help = "Examples:\n  thrice migrate\n  thrice migrate --info\n  thrice migrate --json\n\nExit codes: 0 current, 5 the ledger is newer than this program, 7 no database"
+        after_help = "Examples:\n  thrice migrate\n  thrice migrate --info\n  thrice migrate --json\n\nExit codes: 0 current, 2 a privilege is missing, 5 the ledger is newer than this program, 7 no database"
     )]
     Migrate(Migrate),
     /// Completions and man pages
@@ -184,7 +184,7 @@ pub(crate) enum Command {
     /// The private PostgreSQL of this project
     #[command(
         subcommand,
-        after_help = "Examples:\n  thrice pg status\n  thrice pg psql -f sample.sql\n  thrice pg stop\n\nExit codes: 0 done, 2 the project has no private PostgreSQL, 7 it cannot be stopped now"
+        after_help = "Examples:\n  thrice pg status\n  thrice pg psql -f sample.sql\n  thrice pg stop\n\nExit codes: 0 done; status and stop also where there is none, 2 log where there is none, 7 others are connected, or it cannot be started or stopped"
     )]
     Pg(Pg),
 }

@@ -219,7 +219,7 @@ impl Failed {
     /// Writes everything where it belongs.
     pub(crate) fn report(&self, output: Output) {
         for fault in &self.0 {
-            output.report(&fault.text(output.color_err));
+            output.fault(fault);
         }
         let exit = self.exit();
         output.object(&json!({

@@ -34,6 +34,18 @@ where
     }
 }
 
+/// What is told outside of an event, in the same form: `ts`, `level`, then the keys of the object.
+pub(crate) fn line(level: &str, object: &Value) -> String {
+    let mut time = String::new();
+    // a String takes whatever is written
+    SystemTime.format_time(&mut Writer::new(&mut time)).unwrap_or_default();
+    let mut line = format!("{{\"ts\":{},\"level\":{}", Value::from(time), Value::from(level));
+    for (name, value) in object.as_object().into_iter().flatten().filter(|(name, _)| *name != "level") {
+        line.extend([",", &Value::from(name.as_str()).to_string(), ":", &value.to_string()]);
+    }
+    line + "}\n"
+}
+
 struct Fields(Vec<(&'static str, Value)>);
 
 impl Fields {

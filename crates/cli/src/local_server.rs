@@ -131,6 +131,10 @@ pub(crate) fn fault(error: LocalPostgresError) -> Fault {
         LocalPostgresError::NotReachable { .. } => {
             fault.fix("use a folder that other users may enter, or run as an ordinary user")
         }
+        LocalPostgresError::Io { .. } => fault.fix(
+            "let this user read and write there; what is damaged comes back only with the folder's backup: \
+             to begin anew without it, delete .thrice",
+        ),
         _ => fault.fix("thrice pg log shows what the server said"),
     }
 }

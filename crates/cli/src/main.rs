@@ -33,7 +33,7 @@ fn main() -> ExitCode {
     thrice_runner::failpoints::arm_from_environment();
     let cli = match usage::parse() {
         Ok(cli) => cli,
-        Err(exit) => return output::end(exit, false).into(),
+        Err(exit) => return output::end(exit, Output::PLAIN).into(),
     };
     logging::start(&cli.global);
     let output = Output::new(&cli.global);
@@ -41,7 +41,7 @@ fn main() -> ExitCode {
         failed.report(output);
         failed.exit()
     });
-    output::end(exit, output.color_err).into()
+    output::end(exit, output).into()
 }
 
 fn run(cli: &Cli, output: Output) -> Outcome<Exit> {

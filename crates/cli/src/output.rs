@@ -3,16 +3,17 @@
 use std::io::{self, IsTerminal, Write};
 use std::sync::OnceLock;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use thrice_core::code::ErrorCode;
 use thrice_core::text::printable;
 
-use crate::args::{ColorWhen, Global};
+use crate::args::{ColorWhen, Global, LogFormat};
 use crate::exit_code::Exit;
 use crate::fault::Fault;
+use crate::json_lines;
 
 /// How this call writes.
-#[expect(clippy::struct_excessive_bools, reason = "four switches that do not depend on one another")]
+#[expect(clippy::struct_excessive_bools, reason = "switches that do not depend on one another")]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Output {
     /// One JSON object instead of text.
@@ -23,9 +24,14 @@ pub(crate) struct Output {
     pub(crate) color: bool,
     /// Colour on standard error.
     pub(crate) color_err: bool,
+    /// Standard error is for a program: one JSON object a line.
+    pub(crate) log_json: bool,
 }
 
 impl Output {
+    /// Before the arguments are read.
+    pub(crate) const PLAIN: Self = Self { json: false, quiet: false, color: false, color_err: false, log_json: false };
+
     /// From the arguments, the environment and what the streams are.
     pub(crate) fn new(global: &Global) -> Self {
         let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
@@ -40,6 +46,7 @@ impl Output {
             quiet: global.quiet,
             color: on(io::stdout().is_terminal()),
             color_err: on(io::stderr().is_terminal()),
+            log_json: global.log_format == LogFormat::Json,
         }
     }
 
@@ -57,24 +64,39 @@ impl Output {
         }
     }
 
-    /// The one object of `--json`.
+    /// The one object of `--json`. It always tells the exit; a command whose object does not ends well when it has one.
     pub(crate) fn object(self, object: &Value) {
-        if self.json {
-            to_stdout(&format!("{object}\n"));
+        if !self.json {
+            return;
         }
+        let mut object = object.clone();
+        if let Some(keys) = object.as_object_mut() {
+            keys.entry("exit").or_insert_with(|| Exit::Ok.number().into());
+        }
+        to_stdout(&format!("{object}\n"));
     }
 
     /// Progress: a line on standard error, unless `-q`.
     pub(crate) fn note(self, text: impl AsRef<str>) {
-        if !self.quiet {
-            to_stderr(&format!("{}\n", printable(text.as_ref())));
+        let text = text.as_ref();
+        if self.quiet {
+            return;
+        }
+        if self.log_json {
+            let (level, text) = text.strip_prefix("warning: ").map_or(("info", text), |rest| ("warn", rest));
+            to_stderr(&json_lines::line(level, &json!({ "message": text })));
+        } else {
+            to_stderr(&format!("{}\n", printable(text)));
         }
     }
 
-    /// An error or a warning: text as it is, already made printable.
-    #[expect(clippy::unused_self, reason = "where text goes is asked of the output, also where it always goes")]
-    pub(crate) fn report(self, text: &str) {
-        to_stderr(text);
+    /// An error or a warning.
+    pub(crate) fn fault(self, fault: &Fault) {
+        to_stderr(&if self.log_json {
+            json_lines::line(if fault.warning { "warn" } else { "error" }, &fault.json())
+        } else {
+            fault.text(self.color_err)
+        });
     }
 }
 
@@ -104,12 +126,12 @@ pub(crate) fn to_stdout(text: &str) {
 }
 
 /// The exit of a call that is over: data that was lost is told, and a call that would end well does not.
-pub(crate) fn end(exit: Exit, color_err: bool) -> Exit {
+pub(crate) fn end(exit: Exit, output: Output) -> Exit {
     let Some(why) = LOST.get() else { return exit };
     let fault = Fault::new(ErrorCode::OutputLost, format!("standard output cannot be written: {why}"))
         .why("what was printed is not whole; what the call did is done")
         .fix("make room, or send the output elsewhere, and look again");
-    to_stderr(&fault.text(color_err));
+    output.fault(&fault);
     if matches!(exit, Exit::Ok | Exit::Nothing) { fault.exit } else { exit }
 }
 
@@ -122,6 +144,11 @@ pub(crate) fn to_stderr(text: &str) {
 /// Paints text, where colour is on.
 pub(crate) fn paint(color: bool, code: &str, text: &str) -> String {
     if color { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+}
+
+/// The same of what is counted here.
+pub(crate) fn count_of(number: usize, noun: &str) -> String {
+    count(i64::try_from(number).unwrap_or(i64::MAX), noun)
 }
 
 /// `1 row`, `2 rows`.

@@ -79,7 +79,7 @@ impl Project {
         let settings = checked.value;
         let mut definitions = Vec::new();
         let mut pipelines: Vec<(String, Result<Loaded, Vec<Fault>>)> = Vec::new();
-        for (name, path) in files(&root)? {
+        for (name, path) in files(&root, "toml")? {
             let shown = format!("{PIPELINES}/{name}.toml");
             let bytes = read(&path)?;
             match Definition::read(&settings, &name, &shown, &bytes) {
@@ -87,15 +87,20 @@ impl Project {
                 Err(found) => pipelines.push((name, Err(faults(&found, &bytes)))),
             }
         }
-        let all: Vec<&Definition> = definitions.iter().map(|(definition, _)| definition).collect();
-        let shared = together::check(&all);
-        if shared.has_errors() {
-            let text = |file: &str| readable(&std::fs::read(root.join(file)).unwrap_or_default());
-            return Err(Failed(shared.iter().map(|found| Fault::of_diagnostic(found, text)).collect()));
+        if pipelines.is_empty() {
+            let alone = queries_alone(&root, &definitions)?;
+            pipelines.extend(alone.into_iter().map(|(name, fault)| (name, Err(vec![fault]))));
         }
+        let shared = shared(&root, &definitions);
         let git_revision = git::revision(&root);
         for (definition, warnings) in definitions {
             let name = definition.name.clone();
+            let conflicts: Vec<Fault> =
+                shared.iter().filter(|(files, _)| files.contains(&definition.file)).map(|(_, f)| f.clone()).collect();
+            if !conflicts.is_empty() {
+                pipelines.push((name, Err(conflicts)));
+                continue;
+            }
             let mut loaded = load(&root, definition, warnings)?;
             if let Ok(loaded) = &mut loaded {
                 loaded.job.git_revision.clone_from(&git_revision);
@@ -126,12 +131,16 @@ impl Project {
         if !names.is_empty() {
             return names.iter().map(|name| self.pipeline(name)).collect();
         }
-        let faults: Vec<Fault> =
-            self.pipelines.iter().filter_map(|(_, loaded)| loaded.as_ref().err()).flatten().cloned().collect();
+        let faults = each_once(self.broken().flat_map(|(_, faults)| faults));
         if !faults.is_empty() {
             return Err(Failed(faults));
         }
-        Ok(self.pipelines.iter().filter_map(|(_, loaded)| loaded.as_ref().ok()).collect())
+        Ok(self.readable().collect())
+    }
+
+    /// The pipelines with errors.
+    pub(crate) fn broken(&self) -> impl Iterator<Item = (&str, &[Fault])> {
+        self.pipelines.iter().filter_map(|(name, loaded)| Some((name.as_str(), loaded.as_ref().err()?.as_slice())))
     }
 
     /// The pipelines without errors.
@@ -150,15 +159,10 @@ impl Project {
             self.known_name(name)?;
         }
         let wanted = |name: &String| names.is_empty() || names.contains(name);
-        Ok(self
-            .pipelines
-            .iter()
-            .filter(|(name, _)| wanted(name))
-            .flat_map(|(_, loaded)| match loaded {
-                Ok(loaded) => loaded.warnings.clone(),
-                Err(faults) => faults.clone(),
-            })
-            .collect())
+        Ok(each_once(self.pipelines.iter().filter(|(name, _)| wanted(name)).flat_map(|(_, loaded)| match loaded {
+            Ok(loaded) => &loaded.warnings,
+            Err(faults) => faults,
+        })))
     }
 
     /// No file of the project has the name of this pipeline.
@@ -211,6 +215,46 @@ impl Loaded {
     }
 }
 
+/// What is wrong between pipelines stands at each of them, and is told once.
+pub(crate) fn each_once<'a>(faults: impl IntoIterator<Item = &'a Fault>) -> Vec<Fault> {
+    let mut once: Vec<Fault> = Vec::new();
+    for fault in faults {
+        let place = |fault: &Fault| fault.place.as_ref().map(|place| (place.file.clone(), place.span.clone()));
+        if !once.iter().any(|known| known.what == fault.what && place(known) == place(fault)) {
+            once.push(fault.clone());
+        }
+    }
+    once
+}
+
+/// What only shows when all pipelines are seen together, with the files that it concerns.
+fn shared(root: &Path, definitions: &[(Definition, Vec<Fault>)]) -> Vec<(Vec<String>, Fault)> {
+    let all: Vec<&Definition> = definitions.iter().map(|(definition, _)| definition).collect();
+    let text = |file: &str| readable(&std::fs::read(root.join(file)).unwrap_or_default());
+    let of = |found: &Diagnostic| {
+        let files = std::iter::once(found.file.clone()).chain(found.other.as_ref().map(|other| other.file.clone()));
+        (files.collect(), Fault::of_diagnostic(found, text))
+    };
+    together::check(&all).iter().map(of).collect()
+}
+
+/// Queries beside which no file says when to run them, and which no pipeline names.
+fn queries_alone(root: &Path, definitions: &[(Definition, Vec<Fault>)]) -> Outcome<Vec<(String, Fault)>> {
+    let mut alone = Vec::new();
+    for (name, _) in files(root, "sql")? {
+        let file = format!("{PIPELINES}/{name}.sql");
+        if definitions.iter().any(|(definition, _)| definition.name == name || definition.sql_path == file) {
+            continue;
+        }
+        let fault = Fault::new(ErrorCode::FileMissing, format!("{PIPELINES}/{name}.toml is missing"))
+            .at(Place::file(file))
+            .why("a pipeline is a query and a TOML file, which says its intervals and its target")
+            .fix("write that file, or keep the query outside of pipelines/ where it is none of a pipeline");
+        alone.push((name, fault));
+    }
+    Ok(alone)
+}
+
 fn unknown(name: &str, project: &Project) -> Fault {
     let names: Vec<&str> = project.pipelines.iter().map(|(known, _)| known.as_str()).collect();
     let fault = Fault::new(ErrorCode::UnknownPipeline, format!("no pipeline is called {name:?}"));
@@ -254,8 +298,8 @@ fn load(root: &Path, definition: Definition, mut warnings: Vec<Fault>) -> Outcom
     Ok(Ok(Loaded { job: job::of(&pipeline), due, paused, warnings, query: pipeline.query().clone() }))
 }
 
-/// Pipeline files by name, sorted.
-fn files(root: &Path) -> Outcome<Vec<(String, PathBuf)>> {
+/// Pipeline files of an ending by name, sorted.
+fn files(root: &Path, wanted: &str) -> Outcome<Vec<(String, PathBuf)>> {
     let folder = root.join(PIPELINES);
     let entries = match std::fs::read_dir(&folder) {
         Ok(entries) => entries,
@@ -265,7 +309,7 @@ fn files(root: &Path) -> Outcome<Vec<(String, PathBuf)>> {
     let mut found = Vec::new();
     for entry in entries {
         let path = entry.map_err(|error| io_fault("cannot read", &folder, &error))?.path();
-        if path.extension().is_some_and(|ending| ending == "toml")
+        if path.extension().is_some_and(|ending| ending == wanted)
             && let Some(name) = path.file_stem().and_then(|name| name.to_str())
         {
             found.push((name.to_owned(), path.clone()));

@@ -86,15 +86,10 @@ fn of_key(error: &KeyError) -> Fault {
         KeyError::ComesTwice { choices, .. } | KeyError::OtherOffset { choices, .. } => {
             Fault::new(ErrorCode::BadKey, what).fix(format!("write {}", choices.join(" or ")))
         }
-        KeyError::WrongForm { write: None, text, grain } => {
-            let fault = Fault::new(ErrorCode::BadKey, what)
-                .fix(format!("write a key such as {}, or yesterday, -3, 2026-03, 2026-W13", grain.key_form()));
-            let year = text.split('-').next().unwrap_or_default();
-            if year.len() > 4 && year.bytes().all(|byte| byte.is_ascii_digit()) && text.contains('-') {
-                fault.why("years go from 0001 to 9999")
-            } else {
-                fault
-            }
+        KeyError::WrongForm { write: None, grain, .. } => Fault::new(ErrorCode::BadKey, what)
+            .fix(format!("write a key such as {}, or yesterday, -3, 2026-03, 2026-W13", grain.key_form())),
+        KeyError::OutOfRange { .. } => {
+            Fault::new(ErrorCode::BadKey, what).fix("name a key such as 2026-03-24, or yesterday")
         }
         KeyError::NoSuchDay { .. } => {
             Fault::new(ErrorCode::BadKey, what).fix("write a day of the calendar, such as 2026-02-28")

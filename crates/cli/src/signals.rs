@@ -1,5 +1,5 @@
-//! Ctrl-C and SIGTERM: the run under way is cancelled on the server and ends as failed, class cancelled; a COMMIT that
-//! was sent is waited for, a server that does not answer is not. A second signal ends the process at once.
+//! Ctrl-C, SIGTERM and SIGHUP: the run under way is cancelled on the server and ends as failed, class cancelled; a
+//! COMMIT that was sent is waited for, a server that does not answer is not. A second signal ends the process at once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -23,10 +23,15 @@ impl Stop {
     /// Listens from now on.
     pub(crate) fn listen(output: Output) -> Self {
         let stop = Self { token: CancellationToken::new(), by: Arc::default() };
-        for (kind, exit, name) in [
+        let mut kinds = vec![
             (SignalKind::interrupt(), Exit::Interrupted, "Ctrl-C"),
             (SignalKind::terminate(), Exit::Terminated, "SIGTERM"),
-        ] {
+        ];
+        // a terminal that is closed asks to end as SIGTERM does, unless `nohup` has it ignored
+        if !hangup_is_ignored() {
+            kinds.push((SignalKind::hangup(), Exit::Terminated, "SIGHUP"));
+        }
+        for (kind, exit, name) in kinds {
             let stop = stop.clone();
             // installed before anything is waited for: a signal from here on is ours
             let Ok(mut signals) = signal(kind) else { continue };
@@ -61,6 +66,14 @@ impl Stop {
         fault.exit = self.exit().unwrap_or(Exit::Interrupted);
         Err(fault.into())
     }
+}
+
+/// Whether this process was started with SIGHUP ignored. Where that cannot be told, it is left as it is.
+fn hangup_is_ignored() -> bool {
+    const HANGUP: u64 = 1;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_none_or(|mask| mask & HANGUP != 0)
 }
 
 #[expect(clippy::exit, reason = "the second signal: the user does not want to wait")]

@@ -30,7 +30,7 @@ pub(crate) fn parse() -> Result<Cli, Exit> {
         }
         _ => {
             let json = std::env::args().any(|argument| argument == "--json");
-            Failed::from(fault(&error)).report(Output { json, quiet: false, color: false, color_err: false });
+            Failed::from(fault(&error)).report(Output { json, ..Output::PLAIN });
             Err(Exit::Usage)
         }
     }
@@ -77,6 +77,12 @@ fn fault(error: &clap::Error) -> Fault {
     let missing = (error.kind() == ErrorKind::MissingRequiredArgument).then(|| text(ContextKind::InvalidArg)).flatten();
     let instant =
         text(ContextKind::InvalidArg).is_some_and(|arg| arg.starts_with("--as-of") || arg.starts_with("--since"));
+    if instant && error.kind() == ErrorKind::ValueValidation {
+        let value = text(ContextKind::InvalidValue).unwrap_or_default();
+        let flag = text(ContextKind::InvalidArg).unwrap_or_default();
+        fault.what = format!("{flag} wants an instant, and {value:?} is none");
+        fault.why = Some("a date or a time alone does not say in which zone it is meant".to_owned());
+    }
     let one_of = text(ContextKind::ValidValue).filter(|values| !values.is_empty());
     fault.fix = Some(match (suggestion, missing, one_of) {
         (Some(near), ..) => format!("did you mean {near}?"),

@@ -94,13 +94,25 @@ impl DuePolicy {
     ///
     /// `settled` says which interval starts are published, closed, or failed for good.
     pub fn to_run(&self, schedule: &Schedule, as_of: Timestamp, settled: impl Fn(Timestamp) -> bool) -> Vec<Partition> {
+        self.to_run_and_beyond(schedule, as_of, settled).0
+    }
+
+    /// The same, and how many more are due beyond the catch-up.
+    pub fn to_run_and_beyond(
+        &self,
+        schedule: &Schedule,
+        as_of: Timestamp,
+        settled: impl Fn(Timestamp) -> bool,
+    ) -> (Vec<Partition>, usize) {
         let mut open: Vec<Partition> =
             self.all_due(schedule, as_of).filter(|partition| !settled(partition.interval.start())).collect();
         open.reverse();
+        let all = open.len();
         if let CatchUp::Newest(most) = self.catch_up {
             open.truncate(usize::try_from(most).unwrap_or(usize::MAX));
         }
-        open
+        let beyond = all - open.len();
+        (open, beyond)
     }
 }
 
@@ -149,6 +161,8 @@ mod tests {
         };
         assert_eq!(keys(CatchUp::Newest(3)), ["2026-03-14", "2026-03-12", "2026-03-11"]);
         assert_eq!(keys(CatchUp::All).len(), 13);
+        let beyond = policy(CatchUp::Newest(3)).to_run_and_beyond(&schedule, now, |start| start == settled).1;
+        assert_eq!(beyond, 10);
         assert!(keys(CatchUp::Newest(0)).is_empty());
     }
 

@@ -228,7 +228,15 @@ impl Schedule {
             return Err(KeyError::OtherGrain { text: text.to_owned(), grain: self.grain, is: "an hour" });
         }
         let date = parse_date(text, self.grain)?;
-        self.day(date).ok_or_else(|| KeyError::NeverWas { text: text.to_owned(), zone: self.zone.name().to_owned() })
+        self.day(date).ok_or_else(|| self.absent(text, date))
+    }
+
+    /// Why there is no such interval.
+    fn absent(&self, text: &str, date: civil::Date) -> KeyError {
+        if date >= END_OF_CALENDAR {
+            return KeyError::OutOfRange { text: text.to_owned() };
+        }
+        KeyError::NeverWas { text: text.to_owned(), zone: self.zone.name().to_owned() }
     }
 
     fn hour_for_key(&self, text: &str) -> Result<Partition, KeyError> {
@@ -250,7 +258,7 @@ impl Schedule {
         let choices = || starts.iter().filter_map(|at| self.hour_at(*at)).map(|p| p.key.as_str().to_owned()).collect();
         let start = if offset_part.is_empty() {
             match starts.as_slice() {
-                [] => return Err(KeyError::NeverWas { text: text.to_owned(), zone: self.zone.name().to_owned() }),
+                [] => return Err(self.absent(text, date)),
                 [only] => *only,
                 _ => return Err(KeyError::ComesTwice { text: text.to_owned(), choices: choices() }),
             }
@@ -265,7 +273,7 @@ impl Schedule {
                     });
                 }
                 None if starts.is_empty() => {
-                    return Err(KeyError::NeverWas { text: text.to_owned(), zone: self.zone.name().to_owned() });
+                    return Err(self.absent(text, date));
                 }
                 None => {
                     return Err(KeyError::OtherOffset {
@@ -279,6 +287,9 @@ impl Schedule {
         self.hour_at(start).ok_or_else(wrong)
     }
 }
+
+/// The first date that has no end as an instant in every zone.
+const END_OF_CALENDAR: civil::Date = civil::date(9999, 12, 30);
 
 /// One nanosecond earlier.
 fn just_before(at: Timestamp) -> Option<Timestamp> {
@@ -301,6 +312,9 @@ pub(crate) fn parse_date(text: &str, grain: Grain) -> Result<civil::Date, KeyErr
             .iter()
             .zip([4, 2, 2])
             .all(|(field, width)| field.len() == width && field.bytes().all(|b| b.is_ascii_digit()));
+    if !strict && fields.len() == 3 && fields[0].len() > 4 && fields.concat().bytes().all(|b| b.is_ascii_digit()) {
+        return Err(KeyError::OutOfRange { text: text.to_owned() });
+    }
     if !strict {
         return Err(KeyError::WrongForm { text: text.to_owned(), write: suggest_date(text), grain });
     }
@@ -389,6 +403,12 @@ pub enum KeyError {
         text: String,
         /// The zone.
         zone: String,
+    },
+    /// The calendar ends before it.
+    #[error("{text} is out of range: keys go from the year 0001 to 9999-12-29")]
+    OutOfRange {
+        /// What was written.
+        text: String,
     },
     /// A key of another grain.
     #[error("{text} is {is}, which is not an interval of a pipeline of grain {grain}")]
@@ -512,7 +532,12 @@ mod tests {
         let day = in_utc(Grain::Day);
         assert!(day.partition_for_key("0001-01-01").is_ok());
         assert!(day.partition_for_key("9999-12-29").is_ok());
-        assert!(day.partition_for_key("9999-12-31").is_err());
+        for (schedule, beyond) in
+            [(&day, "9999-12-30"), (&day, "9999-12-31"), (&day, "10000-01-01"), (&in_utc(Grain::Hour), "9999-12-31T05")]
+        {
+            let refused = schedule.partition_for_key(beyond);
+            assert_eq!(refused, Err(KeyError::OutOfRange { text: beyond.to_owned() }), "{beyond}");
+        }
         assert_eq!(day.partition_at(Timestamp::MAX), None);
         assert_eq!(day.partition_at(Timestamp::MIN), None);
         assert_eq!(in_utc(Grain::Hour).partition_at(Timestamp::MIN), None);

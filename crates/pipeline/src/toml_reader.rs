@@ -344,9 +344,26 @@ impl<'t, 'd> Reader<'t, 'd> {
         }
     }
 
+    /// True where only the blanks around it keep a text from being what the key wants.
+    fn is_name_between_blanks(field: &Field<'_>, text: &str) -> bool {
+        let trimmed = text.trim();
+        let named = if field.path == "target.table" {
+            TableName::parse(trimmed).is_ok()
+        } else {
+            Identifier::parse(trimmed).is_ok()
+        };
+        named && trimmed != text && !trimmed.contains('"')
+    }
+
     pub(crate) fn bad_name(&mut self, field: &Field<'_>, span: Span, error: &IdentifierError) {
         let fix = match error {
             IdentifierError::NotTwoParts { .. } => "write schema.table".to_owned(),
+            IdentifierError::NeedsQuotes { text } if text.contains(char::is_control) => {
+                "leave out the control characters".to_owned()
+            }
+            IdentifierError::NeedsQuotes { text } if Self::is_name_between_blanks(field, text) => {
+                format!("leave out the blanks around it: \"{}\"", text.trim())
+            }
             IdentifierError::NeedsQuotes { text } if field.path == "target.table" => {
                 let (schema, table) = text.split_once('.').unwrap_or(("schema", text));
                 printable(&format!("quote the part that needs it: table = '{schema}.\"{table}\"'"))
@@ -402,7 +419,9 @@ impl<'t, 'd> Reader<'t, 'd> {
         let mut names = Vec::new();
         for value in array {
             let Some(text) = value.get_ref().as_str() else {
-                self.wrong_type(&field, "a list of column names");
+                let message = format!("`{}` lists column names, not {}", field.path, article(value.get_ref()));
+                let diagnostic = self.error(ErrorCode::BadValue, message).at(value.span());
+                self.report(diagnostic.fix(format!("{key} = [\"dt\", \"store_id\"]")));
                 return None;
             };
             match Identifier::parse(text) {

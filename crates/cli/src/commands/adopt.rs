@@ -7,7 +7,7 @@ use thrice_runner::Adoption;
 use crate::args::{Adopt, Global};
 use crate::exit_code::Exit;
 use crate::fault::{Fault, Outcome};
-use crate::output::Output;
+use crate::output::{Output, count_of};
 use crate::project::Project;
 use crate::signals::Stop;
 use crate::{clock, consent, database, prepare, selection};
@@ -23,8 +23,8 @@ pub(crate) async fn run(global: &Global, args: &Adopt, output: Output) -> Outcom
         return Err(Fault::new(ErrorCode::BadKey, "the range holds no interval").into());
     };
     let question = format!(
-        "record the rows of {} interval(s) of {}, {} to {}, in {} as published? no row is changed",
-        partitions.len(),
+        "record the rows of {} of {}, {} to {}, in {} as published? no row is changed",
+        count_of(partitions.len(), "interval"),
         loaded.job.name,
         args.from,
         args.to,
@@ -61,7 +61,7 @@ pub(crate) async fn run(global: &Global, args: &Adopt, output: Output) -> Outcom
             }
             Err(problem) => {
                 let fault = Fault::of_problem(problem);
-                output.report(&format!("{}: {}", partition.key, fault.text(output.color_err)));
+                output.fault(&Fault { what: format!("{}: {}", partition.key, fault.what), ..fault.clone() });
                 exits.push(fault.exit);
                 "failed"
             }
@@ -80,7 +80,7 @@ pub(crate) async fn run(global: &Global, args: &Adopt, output: Output) -> Outcom
     ];
     let told: Vec<String> =
         told.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
-    output.line(format!("{} of {} intervals counted: {}", items.len(), partitions.len(), told.join(", ")));
+    output.line(format!("{} of {} counted: {}", items.len(), count_of(partitions.len(), "interval"), told.join(", ")));
     output.object(&json!({ "schema": "thrice.adopt/1", "items": items, "exit": exit.number() }));
     Ok(exit)
 }

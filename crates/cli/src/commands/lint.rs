@@ -10,7 +10,7 @@ use crate::args::{Global, Lint};
 use crate::database;
 use crate::exit_code::Exit;
 use crate::fault::{Failed, Fault, Outcome};
-use crate::output::{Output, count};
+use crate::output::{Output, count_of};
 use crate::project::{Loaded, Project};
 use crate::signals::Stop;
 
@@ -18,14 +18,21 @@ pub(crate) async fn run(global: &Global, args: &Lint, output: Output) -> Outcome
     let project = Project::load(&global.dir)?;
     let mut findings = project.findings(&args.pipelines)?;
     let broken = findings.iter().any(|fault| !fault.warning);
-    if args.db && !broken {
+    let wanted = |name: &str| args.pipelines.is_empty() || args.pipelines.iter().any(|wanted| wanted == name);
+    let readable: Vec<&Loaded> = project.readable().filter(|loaded| wanted(&loaded.job.name)).collect();
+    if args.db && !readable.is_empty() {
         let stop = Stop::listen(output);
-        findings.extend(stop.or(ask_server(global, args, &project, output, &stop)).await?);
+        match stop.or(ask_server(global, &project, &readable, output, &stop)).await {
+            Ok(found) => findings.extend(found),
+            // what is wrong with the files is told in any case
+            Err(failed) if broken => findings.extend(failed.0),
+            Err(failed) => return Err(failed),
+        }
     }
     let errors = findings.iter().filter(|fault| !fault.warning).count();
     let warnings = findings.len() - errors;
     for fault in &findings {
-        output.report(&fault.text(output.color_err));
+        output.fault(fault);
     }
     let denied = args.deny.is_some() && warnings > 0;
     let exit = if errors > 0 {
@@ -37,10 +44,18 @@ pub(crate) async fn run(global: &Global, args: &Lint, output: Output) -> Outcome
     };
     output.line(match (errors, warnings) {
         (0, 0) => "no findings".to_owned(),
-        (errors, warnings) => format!("{}, {}", many(errors, "error"), many(warnings, "warning")),
+        (errors, warnings) => format!("{}, {}", count_of(errors, "error"), count_of(warnings, "warning")),
     });
+    if denied && errors == 0 {
+        output.note("warnings are denied: this call fails for them");
+    }
+    if project.count() == 0 {
+        output.note("the project has no pipelines: add pipelines/NAME.toml and pipelines/NAME.sql");
+    }
     if args.db && broken {
-        output.note("the database was not asked: correct the errors first");
+        let asked =
+            if readable.is_empty() { "the database was not asked" } else { "the database was asked of the others" };
+        output.note(format!("{asked}: correct the errors in the files first"));
     }
     output.object(&json!({
         "schema": "thrice.lint/1", "problems": findings.iter().map(Fault::json).collect::<Vec<_>>(), "exit": exit.number(),
@@ -48,15 +63,11 @@ pub(crate) async fn run(global: &Global, args: &Lint, output: Output) -> Outcome
     Ok(exit)
 }
 
-fn many(number: usize, noun: &str) -> String {
-    count(i64::try_from(number).unwrap_or(i64::MAX), noun)
-}
-
 /// Examines targets and describes queries; writes nothing.
 async fn ask_server(
     global: &Global,
-    args: &Lint,
     project: &Project,
+    pipelines: &[&Loaded],
     output: Output,
     stop: &Stop,
 ) -> Outcome<Vec<Fault>> {
@@ -64,7 +75,7 @@ async fn ask_server(
     let mut examiner = Examiner::new(database.settings.clone());
     let mut ledger = None;
     let mut faults = Vec::new();
-    for loaded in project.chosen(&args.pipelines)? {
+    for loaded in pipelines {
         let Some(sample) = loaded.first() else { continue };
         match ask_about(&mut examiner, loaded, &sample, stop).await {
             Ok(found) => faults.extend(found),

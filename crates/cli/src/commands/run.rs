@@ -22,7 +22,7 @@ use crate::database::Database;
 use crate::exit_code::Exit;
 use crate::fault::{Fault, Outcome};
 use crate::output::Output;
-use crate::project::{Loaded, Project};
+use crate::project::{Loaded, Project, each_once};
 use crate::signals::Stop;
 use crate::{clock, database, selection};
 
@@ -34,11 +34,20 @@ pub(crate) async fn run(global: &Global, args: &Run, output: Output) -> Outcome<
     let as_of = clock::as_of(global.as_of);
     let named = !args.keys.is_empty() || args.from.is_some() || args.to.is_some();
     let mut request = request(args, named)?;
-    let pipelines = project.chosen(args.pipeline.as_slice())?;
+    let broken: Vec<(&str, &[Fault])> = if args.pipeline.is_none() { project.broken().collect() } else { Vec::new() };
+    let pipelines = match &args.pipeline {
+        Some(name) => vec![project.pipeline(name)?],
+        None if project.readable().next().is_none() => project.chosen(&[])?,
+        None => project.readable().collect(),
+    };
     if named && args.pipeline.is_none() {
         return Err(Fault::new(ErrorCode::BadArgument, "--from and --to need a pipeline")
             .fix("thrice run P --from K --to K")
             .into());
+    }
+    // one that cannot be read does not stop the others; the exit tells
+    for fault in each_once(broken.iter().flat_map(|(_, faults)| faults.iter())) {
+        output.fault(&fault);
     }
     // what is wrong with the words is told before a database is looked for
     let mut asked = Vec::new();
@@ -56,13 +65,17 @@ pub(crate) async fn run(global: &Global, args: &Run, output: Output) -> Outcome<
     }
     let stop = Stop::listen(output);
     request.cancel = stop.token.clone();
-    let (database, ledger, plan, left) = stop.or(plan(global, &project, asked, as_of, output)).await?;
+    let Planned { database, ledger, plan, beyond, left } =
+        stop.or(plan(global, &project, asked, as_of, output)).await?;
     if args.dry_run {
-        return Ok(dry_run(&plan, args, output));
+        return Ok(dry_run(&plan, &beyond, &broken, args, output));
     }
     let mut runner = stop.or(database::runner(&database, ledger, project.lease_ttl, global)).await?;
     let many = plan.iter().map(|(_, partitions)| partitions.len()).sum::<usize>() != 1;
     let mut call = Call::new(&project, output, !many || global.verbose > 0, left);
+    for (name, faults) in broken {
+        call.unreadable(name, faults);
+    }
     for (loaded, partitions) in &plan {
         if stop.token.is_cancelled() {
             break;
@@ -78,17 +91,28 @@ pub(crate) async fn run(global: &Global, args: &Run, output: Output) -> Outcome<
 /// Pipelines with the partitions that were asked for, or with what is due of them.
 type Plan<'p> = Vec<(&'p Loaded, Vec<Partition>)>;
 
-/// What is to be run, and how partitions ended that are left to a person. Only reads.
+/// What a call is about to do, and where.
+struct Planned<'p> {
+    database: Database,
+    ledger: Ledger,
+    plan: Plan<'p>,
+    /// How many partitions of a pipeline are due beyond the catch-up.
+    beyond: Vec<(&'p Loaded, usize)>,
+    /// How partitions ended that are left to a person.
+    left: Vec<Exit>,
+}
+
+/// What is to be run. Only reads.
 async fn plan<'p>(
     global: &Global,
     project: &'p Project,
     asked: Vec<(&'p Loaded, Option<Vec<Partition>>)>,
     as_of: Timestamp,
     output: Output,
-) -> Outcome<(Database, Ledger, Plan<'p>, Vec<Exit>)> {
+) -> Outcome<Planned<'p>> {
     let database = database::find(global, Some(project), output).await?;
     let ledger = database::ledger(&database).await?;
-    let (mut plan, mut left) = (Vec::new(), Vec::new());
+    let (mut plan, mut left, mut beyond) = (Vec::new(), Vec::new(), Vec::new());
     for (loaded, partitions) in asked {
         let partitions = match partitions {
             Some(partitions) => {
@@ -103,12 +127,13 @@ async fn plan<'p>(
                 let due = due(&ledger, loaded, as_of).await?;
                 tell_left(loaded, &due.left, output);
                 left.extend(due.left.into_iter().map(|(exit, _)| exit));
+                beyond.push((loaded, due.beyond));
                 due.partitions
             }
         };
         plan.push((loaded, partitions));
     }
-    Ok((database, ledger, plan, left))
+    Ok(Planned { database, ledger, plan, beyond, left })
 }
 
 fn request(args: &Run, named: bool) -> Outcome<RunRequest> {
@@ -135,7 +160,13 @@ fn request(args: &Run, named: bool) -> Outcome<RunRequest> {
     Ok(request)
 }
 
-fn dry_run(plan: &[(&Loaded, Vec<Partition>)], args: &Run, output: Output) -> Exit {
+fn dry_run(
+    plan: &[(&Loaded, Vec<Partition>)],
+    beyond: &[(&Loaded, usize)],
+    broken: &[(&str, &[Fault])],
+    args: &Run,
+    output: Output,
+) -> Exit {
     let mut items = Vec::new();
     for (loaded, partitions) in plan {
         for partition in partitions {
@@ -143,8 +174,19 @@ fn dry_run(plan: &[(&Loaded, Vec<Partition>)], args: &Run, output: Output) -> Ex
             items.push(json!({ "pipeline": loaded.job.name, "interval": selection::interval_json(loaded, partition) }));
         }
     }
-    let exit = if items.is_empty() && args.detailed_exitcode { Exit::Nothing } else { Exit::Ok };
+    let nothing = items.is_empty() && args.detailed_exitcode;
+    let broken = broken.iter().flat_map(|(_, faults)| faults.iter()).map(|fault| fault.exit);
+    let exit = Exit::worst(broken.chain(nothing.then_some(Exit::Nothing)));
     output.note(format!("{} would run; nothing was written", items.len()));
-    output.object(&json!({ "schema": "thrice.run/1", "dry_run": true, "items": items, "exit": exit.number() }));
+    for (loaded, more) in beyond.iter().filter(|(_, more)| *more > 0) {
+        let due = if *more == 1 { "1 more is due".to_owned() } else { format!("{more} more are due") };
+        let name = &loaded.job.name;
+        output.note(format!("{name}: {due} beyond interval.catch_up: a later `thrice run` takes them, or name them"));
+    }
+    let beyond: serde_json::Map<String, serde_json::Value> =
+        beyond.iter().map(|(loaded, more)| (loaded.job.name.clone(), json!(more))).collect();
+    output.object(&json!({
+        "schema": "thrice.run/1", "dry_run": true, "items": items, "beyond_catch_up": beyond, "exit": exit.number(),
+    }));
     exit
 }

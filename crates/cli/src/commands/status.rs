@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 use thrice_core::code::ErrorCode;
 use thrice_core::failure_class::FailureClass;
 use thrice_core::grain::Grain;
-use thrice_core::interval_set;
 use thrice_core::partition_status::{PartitionFacts, PartitionFlag, PartitionStatus, Waiting};
 use thrice_core::run_state::RunState;
 use thrice_core::schedule::Partition;
@@ -45,34 +44,87 @@ pub(crate) async fn run(global: &Global, args: &Status, output: Output) -> Outco
     }
     let database = database::find(global, Some(&project), output).await?;
     let ledger = database::ledger(&database).await?;
-    let (mut objects, mut unmet) = (Vec::new(), Vec::new());
+    let (mut objects, mut unmet, mut required) = (Vec::new(), Vec::new(), 0);
     for (loaded, partitions) in pipelines.iter().zip(ranges) {
         let known = statuses(&ledger, loaded, as_of).await?;
         tell_other_target(&ledger, loaded, output).await?;
+        let partitions = partitions.unwrap_or_else(|| last_weeks(loaded, &known, as_of));
         let seen = with_unknown(loaded, partitions, &known, as_of);
+        if seen.is_empty() {
+            unmet.push(format!("{} has no partition in the range", loaded.job.name));
+        }
+        required += seen.len();
         unmet.extend(
             seen.iter()
                 .filter(|(_, seen)| !seen.status.is_published())
                 .map(|(partition, seen)| format!("{} {} is {}", loaded.job.name, partition.key, seen.status.as_str())),
         );
-        for line in calendar(loaded, &seen, &known, output) {
-            output.line(line);
+        let all = InAll::count(loaded, &known, as_of);
+        output.lines(calendar(loaded, &seen, &known, &all, output));
+        objects.push(object(loaded, &seen, &known, &all));
+    }
+    let unmet = unmet_requirement(args.require, required, &unmet);
+    let exit = unmet.as_ref().map_or(Exit::Ok, |fault| fault.exit);
+    output.object(&json!({
+        "schema": "thrice.status/1", "pipelines": objects,
+        "required": args.require.map(|Require::Published| "published"), "met": unmet.is_none(), "exit": exit.number(),
+    }));
+    if let Some(fault) = unmet {
+        output.fault(&fault);
+    }
+    Ok(exit)
+}
+
+/// What `--require` found. A range that holds nothing meets no requirement: most often it is not the one that was meant.
+fn unmet_requirement(asked: Option<Require>, required: usize, unmet: &[String]) -> Option<Fault> {
+    asked?;
+    if unmet.is_empty() && required > 0 {
+        return None;
+    }
+    if required == 0 {
+        let what = "there is nothing to check: the range holds no partition of what was asked for";
+        return Some(
+            Fault::new(ErrorCode::RequirementNotMet, what)
+                .why("a gate that opens on nothing would open on a mistyped range")
+                .fix("name a range between the pipeline's start and its newest interval"),
+        );
+    }
+    let more = (unmet.len() > 5).then(|| format!("and {} more", unmet.len() - 5));
+    let told: Vec<String> = unmet.iter().take(5).cloned().chain(more).collect();
+    let what = format!("{} of {required} not published: {}", unmet.len(), told.join(", "));
+    Some(Fault::new(ErrorCode::RequirementNotMet, what).fix("thrice run; then look at those that failed"))
+}
+
+/// Of all that is due, shown or not: how many failed or are missing.
+#[derive(Debug, Default)]
+struct InAll {
+    failed: usize,
+    missing: usize,
+    /// The newest one that is missing.
+    newest_missing: Option<String>,
+}
+
+impl InAll {
+    fn count(loaded: &Loaded, known: &BTreeMap<Timestamp, Seen>, as_of: Timestamp) -> Self {
+        let mut all = Self::default();
+        for partition in loaded.due.all_due(&loaded.job.schedule, as_of) {
+            let status = known.get(&partition.interval.start()).map(|seen| seen.status);
+            match status.unwrap_or_else(|| derive(loaded, &partition, None, as_of).status) {
+                PartitionStatus::Failed(_) => all.failed += 1,
+                PartitionStatus::Missing => {
+                    all.missing += 1;
+                    all.newest_missing = Some(partition.key.to_string());
+                }
+                PartitionStatus::Closed
+                | PartitionStatus::Final
+                | PartitionStatus::Provisional
+                | PartitionStatus::Running
+                | PartitionStatus::Waiting(_)
+                | PartitionStatus::Outside => {}
+            }
         }
-        objects.push(object(loaded, &seen, &known));
+        all
     }
-    let met = args.require.is_none() || unmet.is_empty();
-    output.object(&json!({ "schema": "thrice.status/1", "pipelines": objects, "required": args.require.map(|Require::Published| "published"), "met": met }));
-    if met {
-        return Ok(Exit::Ok);
-    }
-    let what = format!(
-        "{} of the partitions are not published: {}",
-        unmet.len(),
-        unmet.iter().take(5).cloned().collect::<Vec<_>>().join(", ")
-    );
-    let fault = Fault::new(ErrorCode::RequirementNotMet, what).fix("thrice run; then look at those that failed");
-    output.report(&fault.text(output.color_err));
-    Ok(fault.exit)
 }
 
 /// Says why nothing is published where the pipeline has published into another table.
@@ -81,7 +133,7 @@ async fn tell_other_target(ledger: &Ledger, loaded: &Loaded, output: Output) -> 
         Err(error) if matches!(error.kind(), ErrorKind::TargetChanged { .. }) => {
             let mut fault = Fault::of_problem(&thrice_runner::problem_of_ledger(&error));
             fault.warning = true;
-            output.report(&fault.text(output.color_err));
+            output.fault(&fault);
             Ok(())
         }
         // definitions are not for everybody who may look
@@ -105,8 +157,8 @@ pub(crate) async fn lines_of(
     output: Output,
 ) -> Outcome<Vec<String>> {
     let known = statuses(ledger, loaded, as_of).await?;
-    let seen = with_unknown(loaded, last_weeks(loaded, as_of), &known, as_of);
-    Ok(calendar(loaded, &seen, &known, output))
+    let seen = with_unknown(loaded, last_weeks(loaded, &known, as_of), &known, as_of);
+    Ok(calendar(loaded, &seen, &known, &InAll::count(loaded, &known, as_of), output))
 }
 
 /// Partitions with their status, those included that the ledger has never heard of.
@@ -127,29 +179,37 @@ fn with_unknown(
         .collect()
 }
 
-/// What is shown: the range that was asked for, else the last weeks of what the pipeline has.
-fn range(loaded: &Loaded, args: &Status, as_of: Timestamp) -> Outcome<Vec<Partition>> {
+/// The range that was asked for; `None`: none was.
+fn range(loaded: &Loaded, args: &Status, as_of: Timestamp) -> Outcome<Option<Vec<Partition>>> {
     if let Some(month) = &args.month {
-        return selection::partitions(loaded, std::slice::from_ref(month), None, None, as_of);
+        return selection::partitions(loaded, std::slice::from_ref(month), None, None, as_of).map(Some);
     }
     if args.from.is_some() || args.to.is_some() {
-        return selection::partitions(loaded, &[], args.from.as_deref(), args.to.as_deref(), as_of);
+        return selection::partitions(loaded, &[], args.from.as_deref(), args.to.as_deref(), as_of).map(Some);
     }
-    Ok(last_weeks(loaded, as_of))
+    Ok(None)
 }
 
-fn last_weeks(loaded: &Loaded, as_of: Timestamp) -> Vec<Partition> {
+/// What is shown unasked: the last weeks that have ended. Where all that the ledger knows is older, the weeks up to its
+/// newest partition: a calendar of nothing but gaps says less than the one they follow.
+fn last_weeks(loaded: &Loaded, known: &BTreeMap<Timestamp, Seen>, as_of: Timestamp) -> Vec<Partition> {
     let schedule = &loaded.job.schedule;
     let back = match schedule.grain() {
         Grain::Hour => 48,
         Grain::Day | _ => 42,
     };
-    let last = schedule.latest_complete(as_of);
-    let mut partitions: Vec<Partition> =
-        std::iter::successors(last, |partition| schedule.previous(partition)).take(back).collect();
-    partitions.reverse();
-    debug_assert!(partitions.len() <= interval_set::MOST);
-    partitions
+    let ended = |last: Option<Partition>| -> Vec<Partition> {
+        let mut partitions: Vec<Partition> =
+            std::iter::successors(last, |partition| schedule.previous(partition)).take(back).collect();
+        partitions.reverse();
+        partitions
+    };
+    let end = loaded.due.end.map_or(as_of, |end| end.min(as_of));
+    let latest = ended(schedule.latest_complete(end));
+    match (latest.first(), known.last_key_value()) {
+        (Some(first), Some((newest, _))) if *newest < first.interval.start() => ended(schedule.partition_at(*newest)),
+        _ => latest,
+    }
 }
 
 /// What the ledger knows of the pipeline, where it is about the table that the file names: a receipt counts for one table.
@@ -245,7 +305,7 @@ fn fresh_to(loaded: &Loaded, known: &BTreeMap<Timestamp, Seen>) -> (Option<Strin
     (fresh, newest)
 }
 
-fn object(loaded: &Loaded, seen: &[(Partition, Seen)], known: &BTreeMap<Timestamp, Seen>) -> Value {
+fn object(loaded: &Loaded, seen: &[(Partition, Seen)], known: &BTreeMap<Timestamp, Seen>, all: &InAll) -> Value {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for (_, seen) in seen {
         *counts.entry(seen.status.as_str()).or_default() += 1;
@@ -259,6 +319,7 @@ fn object(loaded: &Loaded, seen: &[(Partition, Seen)], known: &BTreeMap<Timestam
         "fresh_to": fresh,
         "newest": newest,
         "counts": counts,
+        "in_all": { "failed": all.failed, "missing": all.missing, "newest_missing": all.newest_missing },
         "partitions": seen.iter().map(|(partition, seen)| json!({
             "key": seen.key,
             "interval": selection::interval_json(loaded, partition),

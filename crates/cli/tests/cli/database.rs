@@ -226,10 +226,11 @@ pub(crate) const SLEEPING: &str =
 
 #[test]
 fn a_signal_cancels_on_the_server_and_the_run_is_told_as_cancelled() {
-    for (signal, exit) in [("INT", 130), ("TERM", 143)] {
+    for (signal, exit) in [("INT", 130), ("TERM", 143), ("HUP", 143)] {
         let (place, scratch) = slow();
+        let words = format!("{DAY} --json");
         let child =
-            place.command(DAY).stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn();
+            place.command(&words).stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn();
         let child = child.unwrap();
         until("the query runs", || scratch.number(SLEEPING) == 1);
         let status = std::process::Command::new("kill").args(["-s", signal, &child.id().to_string()]).status().unwrap();
@@ -237,10 +238,35 @@ fn a_signal_cancels_on_the_server_and_the_run_is_told_as_cancelled() {
         let ended = child.wait_with_output().unwrap();
         assert_eq!(ended.status.code(), Some(exit), "{}", String::from_utf8_lossy(&ended.stderr));
         assert_eq!(scratch.number(SLEEPING), 0);
+        let object: Value = serde_json::from_slice(&ended.stdout).unwrap();
+        assert_eq!((&object["exit"], &object["causes"]), (&exit.into(), &serde_json::json!([exit])));
+        assert_eq!(object["items"][0]["error"]["exit"], exit);
         let run = place.run("ledger --json").json()["runs"][0].clone();
         assert_eq!((&run["status"], &run["failure_class"]), (&"failed".into(), &"cancelled".into()), "{run}");
         assert_eq!(scratch.number("select count(*) from thrice.partitions where claimed_by is not null"), 0);
     }
+}
+
+#[test]
+fn a_call_that_was_told_to_ignore_a_hangup_goes_on() {
+    let (place, scratch) = slow();
+    let program = place.command(DAY);
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", "trap '' HUP; exec \"$0\" \"$@\""]).arg(program.get_program()).args(program.get_args());
+    shell.env_clear().envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let mut child = shell
+        .current_dir(place.path())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    until("the query runs", || scratch.number(SLEEPING) == 1);
+    let kill = |signal: &str| std::process::Command::new("kill").args(["-s", signal, &child.id().to_string()]).status();
+    assert!(kill("HUP").unwrap().success());
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(scratch.number(SLEEPING), 1);
+    assert!(kill("TERM").unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(143));
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod database;
 mod doctor;
 mod explain;
 mod login;
+mod looking;
 mod pooler;
 mod private;
 mod readme;

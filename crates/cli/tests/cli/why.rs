@@ -62,6 +62,7 @@ fn the_object_of_json() {
         ],
         "action": null,
         "next": null,
+        "exit": 0,
     });
     assert_eq!(object, expected);
 }

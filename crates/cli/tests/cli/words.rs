@@ -50,6 +50,7 @@ fn wrong_words() {
         run("2026-3-4"),
         run("2026-03-24T13"),
         run("10000-01-01"),
+        run("9999-12-31"),
         run("KST"),
         run("--from 2026-03-24 --to 2026-03-20"),
         run("--from 2026-03-24"),
@@ -311,6 +312,8 @@ fn bom_and_line_ends_of_other_systems_are_read() {
 fn warnings_fail_only_where_they_are_denied() {
     let place = Place::project();
     place.change("pipelines/daily_order_summary.sql", "group by 1, 2", "group by 1, 2\nlimit 10");
+    let said = place.run("lint --deny warnings");
+    assert!(said.stderr.ends_with("warnings are denied: this call fails for them\n"), "{}", said.stderr);
     assert_eq!(place.run("lint").code, Some(0));
     let denied = place.run("lint --deny warnings --json");
     assert_eq!(denied.code, Some(2));
@@ -330,6 +333,80 @@ fn one_bad_pipeline_does_not_hide_the_name_of_another() {
     let all = place.run("run");
     assert_eq!(all.code, Some(2));
     assert!(all.stderr.contains("pipelines/bad.toml"), "{}", all.stderr);
+}
+
+#[test]
+fn two_pipelines_of_one_target_do_not_stop_the_others() {
+    let place = Place::project();
+    for (name, target) in [("again", "daily_order_summary"), ("other", "other")] {
+        for ending in ["toml", "sql"] {
+            let path = |name: &str| place.path().join(format!("pipelines/{name}.{ending}"));
+            std::fs::copy(path("daily_order_summary"), path(name)).unwrap();
+        }
+        place.change(&format!("pipelines/{name}.toml"), "mart.daily_order_summary", &format!("mart.{target}"));
+    }
+    let place = place.env("DATABASE_URL", "postgres://nobody@127.0.0.1:1/none");
+    let not_due = "2026-03-25 --as-of 2026-03-25T00:00:00Z";
+    for (words, code) in [
+        ("lint other".to_owned(), 0),
+        ("lint again".to_owned(), 2),
+        ("lint daily_order_summary".to_owned(), 2),
+        ("lint".to_owned(), 2),
+        // as far as the policy, and no further
+        (format!("run other {not_due}"), 5),
+        (format!("run again {not_due}"), 2),
+        (format!("run daily_order_summary {not_due}"), 2),
+        // as far as the server that is not there
+        ("run".to_owned(), 7),
+    ] {
+        let said = place.run(&words);
+        assert_eq!(said.code, Some(code), "{words}: {}", said.stderr);
+        let told = said.stderr.matches("error[TH0217]").count();
+        assert_eq!(told, usize::from(code == 2 || code == 7), "{words}: {}", said.stderr);
+    }
+}
+
+#[test]
+fn a_query_without_its_file_is_not_passed_over() {
+    let place = Place::project();
+    place.write("pipelines/alone.sql", "select 1");
+    let said = place.run("lint");
+    assert_eq!(said.code, Some(2));
+    assert!(said.stderr.contains("error[TH0201]: pipelines/alone.toml is missing"), "{}", said.stderr);
+    assert!(said.stderr.contains("--> pipelines/alone.sql"), "{}", said.stderr);
+    assert_eq!(place.run("lint daily_order_summary").code, Some(0));
+    // a pipeline may name it
+    place.change("pipelines/daily_order_summary.toml", "owner =", "sql = \"alone.sql\"\nowner =");
+    std::fs::remove_file(place.path().join("pipelines/daily_order_summary.sql")).unwrap();
+    let said = place.run("lint");
+    assert!(!said.stderr.contains("TH0201"), "{}", said.stderr);
+
+    let place = Place::project();
+    std::fs::remove_dir_all(place.path().join("pipelines")).unwrap();
+    let said = place.run("lint");
+    assert_eq!((said.code, said.stdout.as_str()), (Some(0), "no findings\n"));
+    assert!(said.stderr.contains("the project has no pipelines"), "{}", said.stderr);
+}
+
+#[test]
+fn what_is_told_under_json_logs_is_json() {
+    let place = Place::project();
+    place.change("pipelines/daily_order_summary.sql", "group by 1, 2", "group by 1, 2\nlimit 10");
+    for (words, levels) in [
+        ("lint --log-format json", &["warn"][..]),
+        ("lint --deny warnings --log-format json", &["warn", "info"]),
+        ("run daily_order_summary 2026-02-30 --log-format json", &["error"]),
+        ("status --log-format json", &["error"]),
+    ] {
+        let said = place.run(words);
+        let lines: Vec<serde_json::Value> =
+            said.stderr.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let told: Vec<&str> = lines.iter().map(|line| line["level"].as_str().unwrap()).collect();
+        assert_eq!(told, levels, "{words}: {}", said.stderr);
+        assert!(lines.iter().all(|line| line["ts"].is_string() && line["message"].is_string()), "{}", said.stderr);
+    }
+    let said = place.run("lint --log-format json");
+    assert!(said.stderr.contains("\"code\":\"TH0311\""), "{}", said.stderr);
 }
 
 #[test]

@@ -224,10 +224,16 @@ fn b61_sql_names() {
         ("long", &format!("mart.{long}")),
         ("nul", "mart.a\\u0000b"),
         ("bare", "mart.my table"),
+        ("blanks", " mart.sales "),
+        ("control", "mart.a\\tb"),
     ] {
         let target = format!("table = \"{table}\"\ninterval_column = \"day\"");
         assert_snapshot!(format!("b61_{name}"), read(&pipeline_toml("", "", &target, "")));
     }
+    assert_snapshot!(
+        "b61_numbers",
+        read(&pipeline_toml("", "", "table = \"a.b\"\ninterval_column = \" day\"\nkey = [\"a\", 1]", ""))
+    );
     assert_snapshot!(
         "b61_columns",
         read(&pipeline_toml("", "", "table = \"a.b\"\ninterval_column = \"my day\"\nkey = [\"a\", \"A\", \"1x\"]", ""))

@@ -4,13 +4,14 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 use thrice_core::schedule::Partition;
+use thrice_core::time::Timestamp;
 use thrice_runner::{Prepared, RunRequest, Runner};
 
 use super::wording::{Lines, counts, edited, item, placed, seconds, sentence};
 use crate::args::Run;
 use crate::exit_code::Exit;
 use crate::fault::{Failed, Fault};
-use crate::output::Output;
+use crate::output::{Output, count_of};
 use crate::project::{Loaded, Project};
 use crate::signals::Stop;
 use crate::{prepare, selection};
@@ -62,17 +63,17 @@ impl<'p> Call<'p> {
         };
         for warning in &prepared.warnings {
             if !self.output.quiet {
-                self.output.report(&Fault::of_finding(warning).text(self.output.color_err));
+                self.output.fault(&Fault::of_finding(warning));
             }
         }
         if let Err(problem) = runner.sweep(&prepared, &stop.token).await {
             self.output.note(format!("warning: staging tables were not looked through: {}", problem.what));
         }
-        if let (false, [first, .., last]) = (self.show, partitions) {
-            let (early, late) =
-                if first.interval.start() < last.interval.start() { (first, last) } else { (last, first) };
-            let span = selection::span_of(loaded, early.interval.start(), late.interval.end());
-            self.output.note(format!("{}  {} intervals in {span}", loaded.job.name, partitions.len()));
+        if !self.show && partitions.len() > 1 {
+            for (count, start, end) in without_gaps(partitions) {
+                let span = selection::span_of(loaded, start, end);
+                self.output.note(format!("{}  {} in {span}", loaded.job.name, count_of(count, "interval")));
+            }
         }
         for partition in partitions {
             if stop.token.is_cancelled() {
@@ -101,12 +102,12 @@ impl<'p> Call<'p> {
         self.exits.push(Exit::of_outcome(&report.outcome));
         output.line(sentence(name, &report, begun.elapsed(), output.color));
         if let Some(found) = report.outcome.done().and_then(|done| done.edited_since_receipt) {
-            output.report(&edited(loaded, partition, found).text(output.color_err));
+            output.fault(&edited(loaded, partition, found));
         }
         if let Some(problem) = report.outcome.problem() {
             let mut fault = placed(loaded, partition, problem);
             fault.what = format!("{name} {}: {}", partition.key, fault.what);
-            output.report(&fault.text(output.color_err));
+            output.fault(&fault);
         }
         self.outcomes.push(report.outcome.as_str());
         self.items.push(item(loaded, &report, stop.exit()));
@@ -116,14 +117,19 @@ impl<'p> Call<'p> {
     fn refused(&mut self, loaded: &Loaded, failed: &Failed) {
         self.output.note(format!("{}: nothing was run", loaded.job.name));
         for fault in &failed.0 {
-            self.output.report(&fault.text(self.output.color_err));
+            self.output.fault(fault);
         }
-        self.exits.push(failed.exit());
+        self.unreadable(&loaded.job.name, &failed.0);
+    }
+
+    /// The same where it has been told already.
+    pub(super) fn unreadable(&mut self, name: &str, faults: &[Fault]) {
+        self.exits.push(Exit::worst(faults.iter().filter(|fault| !fault.warning).map(|fault| fault.exit)));
         self.items.push(json!({
-            "pipeline": loaded.job.name,
+            "pipeline": name,
             "interval": null,
             "outcome": "refused",
-            "errors": failed.0.iter().map(Fault::json).collect::<Vec<_>>(),
+            "errors": faults.iter().map(Fault::json).collect::<Vec<_>>(),
         }));
     }
 
@@ -145,5 +151,44 @@ impl<'p> Call<'p> {
             "schema": "thrice.run/1", "items": self.items, "exit": exit.number(), "causes": causes,
         }));
         exit
+    }
+}
+
+/// Runs of intervals that follow one another without a gap: how many, from where, to where; in the order of the list.
+fn without_gaps(partitions: &[Partition]) -> Vec<(usize, Timestamp, Timestamp)> {
+    let mut runs: Vec<(usize, Timestamp, Timestamp)> = Vec::new();
+    for interval in partitions.iter().map(|partition| partition.interval) {
+        match runs.last_mut() {
+            Some((count, start, _)) if *start == interval.end() => (*count, *start) = (*count + 1, interval.start()),
+            Some((count, _, end)) if *end == interval.start() => (*count, *end) = (*count + 1, interval.end()),
+            _ => runs.push((1, interval.start(), interval.end())),
+        }
+    }
+    runs
+}
+
+#[cfg(test)]
+mod tests {
+    use thrice_core::grain::Grain;
+    use thrice_core::schedule::Schedule;
+    use thrice_core::time::Zone;
+
+    use super::*;
+
+    #[test]
+    fn a_gap_ends_a_run_and_the_direction_does_not_matter() {
+        let schedule = Schedule::new(Grain::Day, Zone::named("UTC").unwrap());
+        let counts = |days: &[&str]| -> Vec<(usize, String)> {
+            let partitions: Vec<Partition> = days.iter().map(|day| schedule.partition_for_key(day).unwrap()).collect();
+            let run = |(count, start, end)| (count, format!("{start} {end}").replace("T00:00:00Z", ""));
+            without_gaps(&partitions).into_iter().map(run).collect()
+        };
+        assert_eq!(
+            counts(&["2026-03-08", "2026-11-01"]),
+            [(1, "2026-03-08 2026-03-09".to_owned()), (1, "2026-11-01 2026-11-02".to_owned())]
+        );
+        let both = [(3, "2026-03-08 2026-03-11".to_owned()), (1, "2026-03-20 2026-03-21".to_owned())];
+        assert_eq!(counts(&["2026-03-08", "2026-03-09", "2026-03-10", "2026-03-20"]), both);
+        assert_eq!(counts(&["2026-03-10", "2026-03-09", "2026-03-08", "2026-03-20"]), both);
     }
 }

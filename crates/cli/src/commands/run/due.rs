@@ -22,13 +22,15 @@ const MOST_PUBLISHED: usize = 7;
 pub(super) struct Due {
     /// Due and without an end, newest first, within the catch-up.
     pub(super) partitions: Vec<Partition>,
+    /// How many more are due beyond it.
+    pub(super) beyond: usize,
     /// Failed for good: class and key, newest first.
     pub(super) left: Vec<(Exit, String)>,
 }
 
 pub(super) async fn due(ledger: &Ledger, loaded: &Loaded, as_of: Timestamp) -> Outcome<Due> {
     let statuses = statuses(ledger, loaded, as_of).await?;
-    let partitions = to_run(loaded, &statuses, as_of);
+    let (partitions, beyond) = to_run_and_beyond(loaded, &statuses, as_of);
     let left = statuses
         .values()
         .rev()
@@ -38,12 +40,21 @@ pub(super) async fn due(ledger: &Ledger, loaded: &Loaded, as_of: Timestamp) -> O
             Some((of_class(class), seen.key.clone()))
         })
         .collect();
-    Ok(Due { partitions, left })
+    Ok(Due { partitions, beyond, left })
 }
 
 /// The partitions that `run` takes by itself, newest first.
 pub(crate) fn to_run(loaded: &Loaded, statuses: &BTreeMap<Timestamp, Seen>, as_of: Timestamp) -> Vec<Partition> {
-    loaded.due.to_run(&loaded.job.schedule, as_of, |start| {
+    to_run_and_beyond(loaded, statuses, as_of).0
+}
+
+/// The same, and how many more are due beyond the catch-up.
+fn to_run_and_beyond(
+    loaded: &Loaded,
+    statuses: &BTreeMap<Timestamp, Seen>,
+    as_of: Timestamp,
+) -> (Vec<Partition>, usize) {
+    loaded.due.to_run_and_beyond(&loaded.job.schedule, as_of, |start| {
         statuses.get(&start).is_some_and(|seen| {
             // an open outcome, or the claim of a worker that may be dead: running it asks the ledger first;
             // other code than the one that failed gets its own chance

@@ -7,7 +7,7 @@ use thrice_core::partition_status::PartitionStatus;
 use thrice_core::schedule::Partition;
 use thrice_core::time::{Timestamp, civil};
 
-use super::{Seen, fresh_to};
+use super::{InAll, Seen, fresh_to};
 use crate::output::{Output, paint};
 use crate::project::Loaded;
 
@@ -16,6 +16,7 @@ pub(super) fn calendar(
     loaded: &Loaded,
     seen: &[(Partition, Seen)],
     known: &BTreeMap<Timestamp, Seen>,
+    all: &InAll,
     output: Output,
 ) -> Vec<String> {
     let count = |wanted: &str| seen.iter().filter(|(_, seen)| seen.status.as_str() == wanted).count();
@@ -27,7 +28,15 @@ pub(super) fn calendar(
         (None, Some(newest)) => format!("not fresh: its first partition is a gap   newest {newest}"),
         (_, None) => "nothing published".to_owned(),
     });
-    head.extend(["failed", "missing"].map(|status| format!("{} {status}", count(status))));
+    // of what is shown; where there is more that is not, of both
+    for (status, in_all) in [("failed", all.failed), ("missing", all.missing)] {
+        let here = count(status);
+        head.push(if in_all > here {
+            format!("{here} {status} here, {in_all} in all")
+        } else {
+            format!("{here} {status}")
+        });
+    }
     head.extend(loaded.paused.then(|| "paused".to_owned()));
     let mut lines = vec![head.join("   ")];
     let cell = |status: PartitionStatus| paint(output.color, colour(status), &status.letter().to_string());
@@ -39,6 +48,15 @@ pub(super) fn calendar(
         "C closed  F final  p provisional  R running  . missing  - waiting  ! failed  x failed: check".to_owned(),
     );
     lines.extend(flagged(seen));
+    if let (Some(missing), Some((last, _))) = (&all.newest_missing, seen.last())
+        && loaded
+            .job
+            .schedule
+            .partition_for_key(missing)
+            .is_ok_and(|newer| newer.interval.start() > last.interval.start())
+    {
+        lines.push(format!("  not shown: newer ones up to {missing} are due and missing: thrice run --dry-run"));
+    }
     lines
 }
 
