@@ -42,6 +42,7 @@ pub mod limits_tables;
 pub mod lint;
 mod pipeline;
 pub mod placeholders;
+pub mod places;
 pub mod project;
 mod query_shape;
 pub mod relations;
