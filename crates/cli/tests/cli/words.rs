@@ -25,6 +25,7 @@ fn help_of_every_command() {
         "adopt --help",
         "migrate --help",
         "grants --help",
+        "config --help",
         "pg --help",
     ];
     insta::assert_snapshot!(place.transcript(&calls));
@@ -192,7 +193,12 @@ fn init_in_a_folder_with_a_long_name_writes_a_project_that_can_be_read() {
 fn init_writes_down_the_database_that_the_environment_names() {
     for (set, word, written, load) in [
         (vec![], "local", "mode = \"local\"", "thrice pg psql -f sample.sql"),
-        (vec![("DATABASE_URL", "postgres://kim@127.0.0.1/shop")], "url_env", "url_env =", "psql \"$DATABASE_URL\" -f sample.sql"),
+        (
+            vec![("DATABASE_URL", "postgres://kim@127.0.0.1/shop")],
+            "url_env",
+            "url_env =",
+            "psql \"$DATABASE_URL\" -f sample.sql",
+        ),
         (vec![("PGHOST", "127.0.0.1")], "pg_variables", "url_env =", "psql -f sample.sql"),
     ] {
         let place = set.iter().fold(Place::empty(), |place, (name, value)| place.env(name, value));
@@ -385,7 +391,8 @@ fn data_that_cannot_be_written_is_not_lost_in_silence() {
     let place = Place::project();
     for words in ["lint", "lint --json", "explain", "--help", "--version", "init other --json", "grants --print"] {
         let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
-        let ended = place.command(words).stdout(full).stderr(Stdio::piped()).spawn().unwrap().wait_with_output().unwrap();
+        let ended =
+            place.command(words).stdout(full).stderr(Stdio::piped()).spawn().unwrap().wait_with_output().unwrap();
         let told = String::from_utf8(ended.stderr).unwrap();
         assert_eq!(ended.status.code(), Some(2), "{words}: {told}");
         assert!(told.contains("error[TH0105]: standard output cannot be written: No space left"), "{words}: {told}");
