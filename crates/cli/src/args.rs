@@ -22,6 +22,7 @@ Look     status   calendar of partitions
          explain  what an error code means and what to do
 Repair   adopt    record existing rows as published
 Admin    migrate  create or update the ledger, schema thrice
+         config   each setting, and where it comes from
          export   completions, man pages
          grants   the statements that let a login work, or look
          pg       the private PostgreSQL of the project
@@ -170,6 +171,11 @@ pub(crate) enum Command {
         after_help = "Examples:\n  thrice migrate\n  thrice migrate --info\n  thrice migrate --json\n\nExit codes: 0 current, 2 a privilege is missing, 5 the ledger is newer than this program, 7 no database"
     )]
     Migrate(Migrate),
+    /// Each setting, and where it comes from
+    #[command(
+        after_help = "Examples:\n  thrice config --explain\n  thrice config daily_order_summary --explain      also what is in force for a pipeline\n  thrice config --json\n\nExit codes: 0 shown, 2 wrong files or connection settings"
+    )]
+    Config(Config),
     /// Completions and man pages
     #[command(
         subcommand,
@@ -370,6 +376,17 @@ pub(crate) struct Migrate {
     /// Say what would be done, write nothing
     #[arg(long)]
     pub(crate) info: bool,
+}
+
+/// `thrice config`
+#[derive(Debug, Args)]
+pub(crate) struct Config {
+    /// Pipeline, to also see what is in force for it
+    #[arg(value_name = "P")]
+    pub(crate) pipeline: Option<String>,
+    /// Say where each value comes from
+    #[arg(long)]
+    pub(crate) explain: bool,
 }
 
 /// `thrice export`

@@ -73,6 +73,7 @@ async fn dispatch(cli: &Cli, output: Output) -> Outcome<Exit> {
         Command::Adopt(args) => Box::pin(commands::adopt::run(global, args, output)).await,
         Command::Grants(_) => commands::grants::run(global, output),
         Command::Migrate(args) => Box::pin(commands::migrate::run(global, args, output)).await,
+        Command::Config(args) => commands::config::run(global, args, output),
         Command::Pg(args) => Box::pin(commands::pg::run(global, args, output)).await,
     }
 }

@@ -35,6 +35,11 @@ pub(crate) enum DatabaseChoice {
 #[derive(Debug)]
 pub(crate) struct Project {
     pub(crate) root: PathBuf,
+    pub(crate) name: String,
+    /// The zone of pipelines that name none.
+    pub(crate) time_zone: Option<String>,
+    /// The text of `thrice.toml`.
+    pub(crate) text: String,
     pub(crate) database: DatabaseChoice,
     pub(crate) lease_ttl: Duration,
     /// Pipelines by name, those with errors included.
@@ -113,7 +118,15 @@ impl Project {
             project::Database::Local => DatabaseChoice::Local,
             project::Database::None => DatabaseChoice::Unsaid,
         };
-        Ok(Self { root, database, lease_ttl: settings.lease_ttl.as_std(), pipelines })
+        Ok(Self {
+            root,
+            name: settings.name,
+            time_zone: settings.time_zone.map(|zone| zone.name().to_owned()),
+            text: String::from_utf8_lossy(&bytes).into_owned(),
+            database,
+            lease_ttl: settings.lease_ttl.as_std(),
+            pipelines,
+        })
     }
 
     /// One pipeline by its name.

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use crate::error::{ConnectError, ConnectErrorKind};
 use crate::host::Host;
+use crate::parts::{Part, PartOrigin};
 use crate::pgpass;
 use crate::secret::Secret;
 use crate::settings::{ConnectionSettings, DEFAULT_CONNECT_TIMEOUT, TargetSession};
@@ -49,11 +50,19 @@ impl ConnectionSettings {
     /// names a variable (other than `DATABASE_URL`) that is not set: another source might name
     /// another database.
     pub fn resolve(sources: &Sources) -> Result<Option<(Self, Origin)>, ConnectError> {
+        Ok(Self::resolve_parts(sources)?.map(|(settings, origin, _)| (settings, origin)))
+    }
+
+    /// The same, and where each part came from.
+    ///
+    /// # Errors
+    /// As [`ConnectionSettings::resolve`].
+    pub fn resolve_parts(sources: &Sources) -> Result<Option<(Self, Origin, Vec<Part>)>, ConnectError> {
         let Some((parts, origin)) = decide(sources)? else {
             return Ok(None);
         };
-        let settings = fill(parts, &Given { origin: &origin, sources })?;
-        Ok(Some((settings, origin)))
+        let (settings, parts) = fill(parts, &Given { origin: &origin, sources })?;
+        Ok(Some((settings, origin, parts)))
     }
 }
 
@@ -104,15 +113,25 @@ struct Given<'a> {
 
 impl Given<'_> {
     /// The value, and where it was found.
-    fn pick(&self, from_url: Option<String>, variable: &str) -> Option<(String, String)> {
+    fn pick(&self, from_url: Option<String>, variable: &str) -> Option<(String, PartOrigin)> {
         if let Some(value) = from_url {
-            return Some((value, self.origin.to_string()));
+            return Some((value, self.of_url()));
         }
         let value = self.sources.variable(variable)?;
-        Some((value.to_owned(), variable.to_owned()))
+        Some((value.to_owned(), PartOrigin::Variable(variable.to_owned())))
     }
 
-    fn host(&self, from_url: Option<String>) -> Result<Host, ConnectError> {
+    /// The origin of what the URL says.
+    fn of_url(&self) -> PartOrigin {
+        match self.origin {
+            Origin::Flag => PartOrigin::Flag,
+            Origin::Variable(name) => PartOrigin::Variable(name.clone()),
+            // they come without a URL
+            Origin::PgVariables => PartOrigin::Default,
+        }
+    }
+
+    fn host(&self, from_url: Option<String>) -> Result<(Host, PartOrigin), ConnectError> {
         for name in ["PGSERVICE", "PGHOSTADDR"] {
             if from_url.is_none() && self.sources.variable(name).is_some() {
                 return Err(ConnectError::malformed(
@@ -123,23 +142,41 @@ impl Given<'_> {
             }
         }
         match self.pick(from_url, "PGHOST") {
-            Some((text, from)) if text.contains(',') => Err(url::several_hosts(&from)),
-            Some((text, _)) => Ok(Host::from(text)),
-            None => {
-                let dir = self.sources.default_socket_dir.as_deref();
-                Ok(Host::from(dir.unwrap_or("localhost")))
-            }
+            Some((text, from)) if text.contains(',') => Err(url::several_hosts(from.name())),
+            Some((text, from)) => Ok((Host::from(text), from)),
+            None => Ok(match self.sources.default_socket_dir.as_deref() {
+                Some(dir) => (Host::from(dir), PartOrigin::SocketFound),
+                None => (Host::from("localhost"), PartOrigin::Default),
+            }),
         }
     }
 
-    fn user(&self, from_url: Option<String>) -> Result<String, ConnectError> {
-        self.pick(from_url, "PGUSER").map(|(text, _)| text).or_else(|| self.sources.os_user.clone()).ok_or_else(|| {
+    fn user(&self, from_url: Option<String>) -> Result<(String, PartOrigin), ConnectError> {
+        let of_system = || Some((self.sources.os_user.clone()?, PartOrigin::OperatingSystem));
+        self.pick(from_url, "PGUSER").or_else(of_system).ok_or_else(|| {
             ConnectError::malformed(
                 format!("{} names no user", self.origin),
                 "and the operating system has no name for this one",
                 "write postgres://user@host/database, or set PGUSER",
             )
         })
+    }
+
+    /// The password, unless there is none.
+    fn password(
+        &self,
+        from_url: Option<Secret<String>>,
+        address: (&Host, u16, &str, &str),
+    ) -> Option<(Secret<String>, PartOrigin)> {
+        if let Some(password) = from_url {
+            return Some((password, self.of_url()));
+        }
+        if let Some(text) = self.sources.variable("PGPASSWORD") {
+            return Some((Secret::new(text.to_owned()), PartOrigin::Variable("PGPASSWORD".to_owned())));
+        }
+        let (host, port, database, user) = address;
+        let password = pgpass::password_for(self.sources.pgpass.as_deref()?, host, port, database, user)?;
+        Some((password, PartOrigin::PasswordFile(self.sources.pgpass_path.clone())))
     }
 
     /// The variable's settings come first, so that the URL's win where both set one.
@@ -162,11 +199,12 @@ impl Given<'_> {
 }
 
 /// Puts what the URL gave over what `PG*` and the password file give.
-fn fill(parts: Parts, given: &Given<'_>) -> Result<ConnectionSettings, ConnectError> {
-    let host = given.host(parts.host)?;
-    let port = given.pick(parts.port, "PGPORT").map_or(Ok(5432), |(text, from)| parse_port(&text, &from))?;
-    let user = given.user(parts.user)?;
-    let database = given.pick(parts.database, "PGDATABASE").map_or_else(|| user.clone(), |(text, _)| text);
+fn fill(parts: Parts, given: &Given<'_>) -> Result<(ConnectionSettings, Vec<Part>), ConnectError> {
+    let (host, host_from) = given.host(parts.host)?;
+    let (port, port_from) = read(given.pick(parts.port, "PGPORT"), 5432, parse_port)?;
+    let (user, user_from) = given.user(parts.user)?;
+    let (database, database_from) =
+        given.pick(parts.database, "PGDATABASE").unwrap_or_else(|| (user.clone(), PartOrigin::Default));
     for (what, text) in [("user", &user), ("database", &database)] {
         if text.contains('\0') || text.len() > 63 {
             return Err(ConnectError::malformed(
@@ -176,23 +214,43 @@ fn fill(parts: Parts, given: &Given<'_>) -> Result<ConnectionSettings, ConnectEr
             ));
         }
     }
-    let asked = given.pick(parts.sslmode, "PGSSLMODE").map(|(text, from)| parse_ssl_mode(&text, &from)).transpose()?;
+    let asked = given.pick(parts.sslmode, "PGSSLMODE");
+    let (asked, ssl_from) = read(asked, None, |text, from| parse_ssl_mode(text, from).map(Some))?;
     let ssl_mode = ssl_mode::settle(asked, &host, port)?;
-    let connect_timeout = given
-        .pick(parts.connect_timeout, "PGCONNECT_TIMEOUT")
-        .map_or(Ok(Some(DEFAULT_CONNECT_TIMEOUT)), |(text, from)| parse_timeout(&text, &from))?;
-    let target_session = given
-        .pick(parts.target_session_attrs, "PGTARGETSESSIONATTRS")
-        .map_or(Ok(TargetSession::default()), |(text, from)| parse_target_session(&text, &from))?;
+    let timeout = given.pick(parts.connect_timeout, "PGCONNECT_TIMEOUT");
+    let (connect_timeout, timeout_from) = read(timeout, Some(DEFAULT_CONNECT_TIMEOUT), parse_timeout)?;
+    let session = given.pick(parts.target_session_attrs, "PGTARGETSESSIONATTRS");
+    let (target_session, session_from) = read(session, TargetSession::default(), parse_target_session)?;
     let options = given.options(parts.options.as_deref())?;
-    let password = parts
-        .password
-        .or_else(|| given.sources.variable("PGPASSWORD").map(|text| Secret::new(text.to_owned())))
-        .or_else(|| {
-            let text = given.sources.pgpass.as_deref()?;
-            pgpass::password_for(text, &host, port, &database, &user)
-        });
-    Ok(ConnectionSettings {
+    let options_from = match (&parts.options, given.sources.variable("PGOPTIONS")) {
+        (Some(_), _) => given.of_url(),
+        (None, Some(_)) => PartOrigin::Variable("PGOPTIONS".to_owned()),
+        (None, None) => PartOrigin::Default,
+    };
+    let (password, password_from) = given
+        .password(parts.password, (&host, port, &database, &user))
+        .map_or((None, PartOrigin::Default), |(password, from)| (Some(password), from));
+
+    let names: Vec<&str> = options.iter().map(|(name, _)| name.as_str()).collect();
+    let seconds = connect_timeout.map_or_else(|| "none".to_owned(), |limit| format!("{}s", limit.as_secs()));
+    let session = match target_session {
+        TargetSession::Any => "any",
+        TargetSession::ReadWrite => "read-write",
+    };
+    let told = [
+        ("host", host.to_string(), host_from),
+        ("port", port.to_string(), port_from),
+        ("user", user.clone(), user_from),
+        ("dbname", database.clone(), database_from),
+        ("password", if password.is_some() { "set" } else { "not set" }.to_owned(), password_from),
+        ("sslmode", ssl_mode.as_str().to_owned(), ssl_from),
+        ("connect_timeout", seconds, timeout_from),
+        ("target_session_attrs", session.to_owned(), session_from),
+        // a value may be somebody's secret
+        ("options", if names.is_empty() { "none".to_owned() } else { names.join(", ") }, options_from),
+    ];
+    let parts = told.into_iter().map(|(name, value, origin)| Part { name, value, origin }).collect();
+    let settings = ConnectionSettings {
         host,
         port,
         user,
@@ -203,7 +261,20 @@ fn fill(parts: Parts, given: &Given<'_>) -> Result<ConnectionSettings, ConnectEr
         options,
         application_name: "thrice".to_owned(),
         target_session,
-    })
+    };
+    Ok((settings, parts))
+}
+
+/// What was found, read, or the default.
+fn read<T>(
+    found: Option<(String, PartOrigin)>,
+    default: T,
+    parse: impl Fn(&str, &str) -> Result<T, ConnectError>,
+) -> Result<(T, PartOrigin), ConnectError> {
+    match found {
+        Some((text, from)) => Ok((parse(&text, from.name())?, from)),
+        None => Ok((default, PartOrigin::Default)),
+    }
 }
 
 fn parse_port(text: &str, from: &str) -> Result<u16, ConnectError> {
@@ -330,6 +401,40 @@ mod tests {
         assert_eq!(settings.password().unwrap().expose(), "pw");
         assert_eq!(settings.application_name(), "thrice");
         assert_eq!(settings.connect_timeout(), None);
+    }
+
+    #[test]
+    fn each_part_says_where_it_came_from_and_the_password_only_that_it_is_there() {
+        let mut given = sources(&[
+            ("DATABASE_URL", "postgres://app@localhost/shop?options=-c%20a.key%3DQZXJ"),
+            ("PGPORT", "5611"),
+            ("PGDATABASE", "other"),
+        ]);
+        given.pgpass = Some("localhost:5611:shop:app:QZXJ".to_owned());
+        given.pgpass_path = Some("/home/kim/.pgpass".to_owned());
+        let told = |given: &Sources| -> Vec<String> {
+            let (_, _, parts) = ConnectionSettings::resolve_parts(given).unwrap().unwrap();
+            parts.iter().map(|part| format!("{} {} from {}", part.name, part.value, part.origin)).collect()
+        };
+        assert_eq!(
+            told(&given),
+            [
+                "host localhost from environment variable DATABASE_URL",
+                "port 5611 from environment variable PGPORT",
+                "user app from environment variable DATABASE_URL",
+                "dbname shop from environment variable DATABASE_URL",
+                "password set from password file /home/kim/.pgpass",
+                "sslmode prefer from default",
+                "connect_timeout 10s from default",
+                "target_session_attrs read-write from default",
+                "options a.key from environment variable DATABASE_URL",
+            ]
+        );
+        given.env = sources(&[("PGHOST", "/tmp"), ("PGPASSWORD", "QZXJ"), ("PGSSLMODE", "disable")]).env;
+        let parts = told(&given);
+        assert_eq!(parts[2], "user kim from operating system");
+        assert_eq!(parts[4], "password set from environment variable PGPASSWORD");
+        assert!(!parts.join(" ").contains("QZXJ"), "{parts:?}");
     }
 
     #[test]

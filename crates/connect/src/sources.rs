@@ -21,6 +21,8 @@ pub struct Sources {
     pub env: BTreeMap<String, String>,
     /// The text of the password file, already read.
     pub pgpass: Option<String>,
+    /// Where that file is.
+    pub pgpass_path: Option<String>,
     /// The operating system's name for the user: the default database user.
     pub os_user: Option<String>,
     /// Where a socket is looked for when `PG*` variables name no host; `None` means `localhost`.
@@ -36,12 +38,14 @@ impl Sources {
         let env: BTreeMap<String, String> = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.to_string_lossy().into_owned())))
             .collect();
-        let passfile = passfile_path(&env).map(|path| read_passfile(&path)).unwrap_or_default();
+        let path = passfile_path(&env);
+        let passfile = path.as_deref().map(read_passfile).unwrap_or_default();
         let port = env.get("PGPORT").map_or("5432", String::as_str).to_owned();
         let sources = Self {
             flag_url,
             url_env,
             pgpass: passfile.text.map(|text| text.expose().clone()),
+            pgpass_path: path.map(|path| path.display().to_string()),
             os_user: os_user(&env),
             default_socket_dir: default_socket_dir(&port),
             env,
@@ -67,6 +71,7 @@ impl fmt::Debug for Sources {
             .field("url_env", &self.url_env)
             .field("env", &self.env.keys())
             .field("pgpass", &self.pgpass.is_some())
+            .field("pgpass_path", &self.pgpass_path)
             .field("os_user", &self.os_user)
             .field("default_socket_dir", &self.default_socket_dir)
             .finish()

@@ -43,6 +43,7 @@ pub mod lint;
 mod own_target;
 mod pipeline;
 pub mod placeholders;
+pub mod places;
 pub mod project;
 mod query_shape;
 pub mod relations;

@@ -25,6 +25,7 @@ fn help_of_every_command() {
         "adopt --help",
         "migrate --help",
         "grants --help",
+        "config --help",
         "pg --help",
     ];
     insta::assert_snapshot!(place.transcript(&calls));
