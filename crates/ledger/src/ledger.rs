@@ -13,6 +13,9 @@ use crate::stored_time::Moment;
 /// How long to wait for a free connection of the pool, or for a server to answer.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// A connection that nobody used for so long is asked whether it still lives before it is used.
+const ASKED_AFTER: Duration = Duration::from_secs(1);
+
 /// The ledger of one database. Cheap to clone; clones share their connections (three at most).
 #[derive(Debug, Clone)]
 pub struct Ledger {
@@ -41,6 +44,16 @@ impl Ledger {
             // A worker's sign of life is one of these connections until its first heartbeat: none may be retired.
             .idle_timeout(None)
             .max_lifetime(None)
+            // A connection that was of use a moment ago is not asked whether it lives: a claim would wait for one more answer.
+            .test_before_acquire(false)
+            .before_acquire(|connection, seen| {
+                Box::pin(async move {
+                    if seen.idle_for > ASKED_AFTER {
+                        connection.ping().await?;
+                    }
+                    Ok(true)
+                })
+            })
             .connect_lazy_with(options(settings));
         Ok(Self { pool, settings: settings.clone() })
     }

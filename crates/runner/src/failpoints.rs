@@ -56,9 +56,9 @@ pub const PUBLISH_READ_BACK: &str = "publish_read_back";
 pub const PUBLISH_RECEIPT: &str = "publish_receipt";
 /// COMMIT was answered, nobody was told.
 pub const AFTER_COMMIT: &str = "after_commit";
-/// The outcome is known, the staging table is still there.
+/// The outcomes of one partition or of some are known, their staging tables are still there.
 pub const BEFORE_DROP: &str = "before_drop";
-/// Everything is done but the report.
+/// The staging tables are gone.
 pub const AFTER_DROP: &str = "after_drop";
 
 /// Arms what the environment variable `FAILPOINTS` names, for the rest of the process.
@@ -77,6 +77,20 @@ impl thrice_sql_publish::probe::Probe for Failpoints {
     fn at(&self, step: &'static str) {
         hit(step);
     }
+
+    fn wants(&self, step: &'static str) -> bool {
+        is_armed(step)
+    }
+}
+
+#[cfg(not(feature = "failpoints"))]
+const fn is_armed(_name: &str) -> bool {
+    false
+}
+
+#[cfg(feature = "failpoints")]
+fn is_armed(name: &str) -> bool {
+    fail::list().iter().any(|(armed, _)| armed == name)
 }
 
 /// Marks one place. See the module.

@@ -329,7 +329,7 @@ impl Runner {
         if let Ok(name) = StagingName::of(&work.claim.partition_id.to_string(), &attempt) {
             // a caller that asked to stop still gets its table dropped
             let stop = thrice_sql_publish::CancellationToken::new();
-            self.drop_staging(work.prepared, &name, &stop).await;
+            self.drop_tables(&[name], &work.prepared.job.limits.checking(), &stop).await;
         }
     }
 }

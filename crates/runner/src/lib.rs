@@ -48,6 +48,7 @@ mod request;
 mod resume;
 mod run_partition;
 mod runner;
+mod spent_staging;
 mod stage;
 mod validate;
 mod way_out;

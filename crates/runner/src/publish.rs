@@ -13,7 +13,7 @@ use thrice_sql_publish::strategy::{self, Parts, PublishPlan};
 use tokio_postgres::types::Type;
 
 use crate::attempt::Work;
-use crate::failpoints::{self, Failpoints, hit};
+use crate::failpoints::Failpoints;
 use crate::failure::Failing;
 use crate::report::{Edited, Problem, Progress, RowCounts, Step};
 use crate::runner::Runner;
@@ -186,12 +186,10 @@ impl Runner {
 
     /// After the receipt is known, and only then: the staging table goes.
     pub(crate) async fn tidy(&mut self, work: &Work<'_>, staged: &Staged) {
-        hit(failpoints::BEFORE_DROP);
         let name = format!("{}.{}", staged.relation.schema.as_str(), staged.relation.table.as_str());
         if let Ok(name) = StagingName::parse(&name) {
-            self.drop_staging(work.prepared, &name, work.stop).await;
+            self.spend(name, staged.content.rows, work.prepared.job.limits.checking(), work.stop).await;
         }
-        hit(failpoints::AFTER_DROP);
     }
 }
 

@@ -123,41 +123,12 @@ impl Runner {
             return Err(problem::of_ledger(&LedgerError::given_up()));
         };
         let left = left?;
+        let timeouts = prepared.job.limits.checking();
         let mut swept = Swept::default();
         for name in left {
-            if self.drop_staging(prepared, &name, stop).await { swept.dropped += 1 } else { swept.left += 1 }
+            if self.drop_tables(&[name], &timeouts, stop).await { swept.dropped += 1 } else { swept.left += 1 }
         }
         Ok(swept)
-    }
-
-    /// Drops one staging table; a failure leaves it to the next sweep.
-    pub(crate) async fn drop_staging(
-        &mut self,
-        prepared: &Prepared,
-        name: &StagingName,
-        stop: &CancellationToken,
-    ) -> bool {
-        let timeouts = prepared.job.limits.checking();
-        let over = self.patience.token();
-        let dropped = match self.client().await {
-            Ok(client) => {
-                on_data(&over, "drop the staging table", staging::drop_staging(client, name, &timeouts, stop)).await
-            }
-            Err(problem) => {
-                tracing::debug!(what = problem.what, "a staging table stays for the next sweep");
-                return false;
-            }
-        };
-        match dropped {
-            Ok(()) => true,
-            Err(error) => {
-                if error.is_connection_lost() {
-                    self.abandon_connection();
-                }
-                tracing::debug!(%error, relation = %name, "a staging table stays for the next sweep");
-                false
-            }
-        }
     }
 }
 

@@ -8,13 +8,14 @@ use thrice_core::actor::Actor;
 use thrice_core::code::ErrorCode;
 use thrice_core::failure_class::FailureClass;
 use thrice_ledger::{Ledger, LedgerError, WorkerLease};
-use thrice_sql_publish::StatementCache;
+use thrice_sql_publish::{CancellationToken, StatementCache};
 use tokio_postgres::Client;
 
 use crate::failure::Unrecorded;
 use crate::patience::Patience;
 use crate::problem;
 use crate::report::Problem;
+use crate::spent_staging::SpentStaging;
 
 /// Who runs, and how patient it is.
 #[derive(Debug, Clone)]
@@ -45,6 +46,10 @@ pub struct Runner {
     pub(crate) unrecorded: Option<Unrecorded>,
     /// How long the call under way waits for others.
     pub(crate) patience: Patience,
+    /// Staging tables that wait to be dropped.
+    pub(crate) spent: SpentStaging,
+    /// The pipeline whose partition was staged last, and how many rows it had.
+    pub(crate) last_staged: Option<(i32, i64)>,
 }
 
 /// How long giving the lease back may take.
@@ -74,6 +79,8 @@ impl Runner {
             statements: Arc::default(),
             unrecorded: None,
             patience: Patience::default(),
+            spent: SpentStaging::default(),
+            last_staged: None,
         })
     }
 
@@ -87,12 +94,14 @@ impl Runner {
         &self.settings
     }
 
-    /// Gives the lease back and closes the connection.
+    /// Drops the staging tables that are left, gives the lease back and closes the connection.
     ///
     /// # Errors
     /// [`LedgerError`] where the ledger cannot be reached in time; others then see that this process is gone.
-    pub async fn close(self) -> Result<(), LedgerError> {
+    pub async fn close(mut self) -> Result<(), LedgerError> {
         let limit = if self.patience.is_over() { SHORT_FAREWELL } else { FAREWELL };
+        // what is left is dropped by whoever runs the pipeline next
+        let _late = tokio::time::timeout(limit, self.drop_spent(&CancellationToken::new())).await;
         if let Some(data) = self.data {
             data.close(limit.min(Duration::from_secs(2))).await;
         }

@@ -13,6 +13,7 @@ use crate::failure::Failing;
 use crate::patience::on_data;
 use crate::resume::Adopted;
 use crate::runner::Runner;
+use crate::spent_staging::FEW_ROWS;
 
 /// The role that staging tables are handed over to, so that every worker's login can adopt and drop them.
 const OWNER: &str = "thrice_worker";
@@ -27,6 +28,9 @@ impl Runner {
         let relation = name.to_string();
         let after = move |staged: &Staged| vec![mark_staged(attempt_id, token, &relation, staged)];
         let owner = Identifier::new(OWNER).ok();
+        // an interval of a pipeline is about as large as the one before it
+        let few = self.last_staged.is_some_and(|(id, rows)| id == work.prepared.row.pipeline_id && rows <= FEW_ROWS);
+        let mode = if few { Durable::Logged } else { Durable::Unlogged };
         let over = self.patience.token();
         let (client, statements) = self.client_and_statements().await.map_err(Failing::problem)?;
         let request = StageRequest {
@@ -34,7 +38,7 @@ impl Runner {
             columns: &work.prepared.columns,
             query: &query,
             staging: name.table(),
-            mode: &Durable,
+            mode: &mode,
             session: &job.session,
             timeouts: &job.limits.staging(),
             owner: owner.as_ref(),
@@ -45,6 +49,7 @@ impl Runner {
         };
         let staged =
             on_data(&over, "stage the rows", staging::stage(client, &request)).await.map_err(Failing::of_query)?;
+        self.last_staged = Some((work.prepared.row.pipeline_id, staged.content.rows));
         for setting in &staged.settings_moved {
             tracing::warn!(setting, pipeline = job.name, "the query changed a session setting; it was set back");
         }

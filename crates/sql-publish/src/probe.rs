@@ -6,6 +6,12 @@
 pub trait Probe: Sync {
     /// `step` has just been done; its transaction is still open unless the step says otherwise.
     fn at(&self, step: &'static str);
+
+    /// Whether nothing behind `step` may have been sent to the server when it is told. Steps that nobody wants to hear
+    /// alone leave in one flight with those around them, and are told when it has landed.
+    fn wants(&self, _step: &'static str) -> bool {
+        true
+    }
 }
 
 /// Hears nothing.
@@ -14,6 +20,10 @@ pub struct Quiet;
 
 impl Probe for Quiet {
     fn at(&self, _step: &'static str) {}
+
+    fn wants(&self, _step: &'static str) -> bool {
+        false
+    }
 }
 
 /// The staging table is filled; nothing is committed.

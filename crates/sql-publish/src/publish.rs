@@ -16,11 +16,11 @@ use crate::{
     columns::ColumnMap,
     error::{ErrorKind, PublishError},
     probe::{self, Probe},
-    session::{Pins, Session, Timeouts, get, pin_then, run_under},
+    session::{Pins, Session, Timeouts, get, run_under},
     staging::Staged,
     statement::Statement,
     statement_cache::StatementCache,
-    steps::{Answer, Ask, Param, Steps, one_row},
+    steps::{Answer, Ask, Param, Steps, answered, one_row},
     strategy::{Counts, PublishPlan, Writes},
     target::Target,
 };
@@ -233,18 +233,7 @@ async fn write(steps: &mut Steps<'_>, request: &PublishRequest<'_>) -> Result<Wr
     steps.limit(pinned.statement_timeout());
     request.probe.at(probe::PUBLISH_BEGUN);
 
-    for statement in &request.gate.first {
-        steps.run(statement).await?;
-    }
-    request.probe.at(probe::PUBLISH_LOCKED);
-
-    if request.existing_rows == ExistingRows::MustBeNone {
-        let rows = count_existing(steps, request.target, request.bounds).await?;
-        if rows > 0 {
-            return Err(PublishError::new("look for existing rows", ErrorKind::ExistingRows { rows }));
-        }
-    }
-
+    lock(steps, request).await?;
     let (before, deleted, inserted) = write_rows(steps, request).await?;
     check_written(steps, request, inserted).await?;
 
@@ -277,52 +266,67 @@ async fn write(steps: &mut Steps<'_>, request: &PublishRequest<'_>) -> Result<Wr
     Ok(Written { backend_pid, xid, deleted, inserted, before, content, receipt })
 }
 
+/// The caller's locks and fence, then, where there must be none, the look for rows that nobody accounts for: a statement
+/// of its own behind the lock, so that it sees what whoever held it has committed.
+async fn lock(steps: &Steps<'_>, request: &PublishRequest<'_>) -> Result<(), PublishError> {
+    let first = &request.gate.first;
+    let params: Vec<_> = first.iter().map(Statement::params).collect();
+    let mut asks: Vec<(Ask<'_>, Option<&'static str>)> = first
+        .iter()
+        .zip(&params)
+        .map(|(statement, params)| (Ask::again(statement.what(), statement.text(), params), None))
+        .collect();
+    match asks.last_mut() {
+        Some((_, step)) => *step = Some(probe::PUBLISH_LOCKED),
+        None => request.probe.at(probe::PUBLISH_LOCKED),
+    }
+    let (count, bounds) = (count_text(request.target), bounds::params(request.bounds));
+    if request.existing_rows == ExistingRows::MustBeNone {
+        asks.push((Ask::again(LOOK, &count, &bounds), None));
+    }
+    let mut answers = steps.ask_in_steps(&asks, request.probe).await?.into_iter();
+    for (statement, answer) in first.iter().zip(&mut answers) {
+        answered(statement, answer)?;
+    }
+    match answers.next().map(counted).transpose()? {
+        Some(rows) if rows > 0 => Err(PublishError::new(LOOK, ErrorKind::ExistingRows { rows })),
+        Some(_) | None => Ok(()),
+    }
+}
+
 /// Runs the plan under the settings that the target's own triggers expect. What the interval held where that is read,
 /// and how many rows were deleted and inserted.
 async fn write_rows(
     steps: &Steps<'_>,
     request: &PublishRequest<'_>,
 ) -> Result<(Option<Content>, i64, i64), PublishError> {
-    let (mut before, mut deleted, mut inserted) = (None, 0, 0);
     if request.plan.steps.is_empty() {
-        return Ok((before, deleted, inserted));
+        return Ok((None, 0, 0));
     }
-    let settings = Pins::query(request.session);
-    for (index, step) in request.plan.steps.iter().enumerate() {
-        let bounds = bounds::params(request.bounds);
+    let (settings, look) = (Pins::query(request.session), read_back_text(request));
+    let (set, bounds) = (settings.set(""), bounds::params(request.bounds));
+    let mut asks = Vec::new();
+    if request.existing_rows == ExistingRows::Receipted {
+        // under the settings that the transaction began with
+        asks.push((Ask::again(checksum::READ, &look, &bounds), None));
+    }
+    asks.push((set.ask(), None));
+    let before_plan = asks.len();
+    for step in &request.plan.steps {
         let params: &[Param<'_>] = if step.takes_bounds { &bounds } else { &[] };
         let kind = if step.reads_staging { Ask::once } else { Ask::again };
-        let ask = kind(step.what, &step.text, params);
-        let answer = match (index, request.existing_rows) {
-            (0, ExistingRows::Receipted) => {
-                let (content, answer) = read_then(steps, request, &settings, ask).await?;
-                before = Some(content);
-                answer
-            }
-            (0, _) => pin_then(steps, &settings, ask).await?,
-            _ => steps.ask(ask).await?,
-        };
-        let rows = answer.affected();
-        match step.counts {
-            Counts::Deleted => deleted += rows,
-            Counts::Inserted => inserted += rows,
-        }
-        request.probe.at(step.probe);
+        asks.push((kind(step.what, &step.text, params), Some(step.probe)));
     }
-    Ok((before, deleted, inserted))
-}
-
-/// Reads the interval under the settings that the transaction began with, then sets `settings` and sends `ask`, in one
-/// flight.
-async fn read_then(
-    steps: &Steps<'_>,
-    request: &PublishRequest<'_>,
-    settings: &Pins,
-    ask: Ask<'_>,
-) -> Result<(Content, Answer), PublishError> {
-    let (look, bounds, set) = (read_back_text(request), bounds::params(request.bounds), settings.set(""));
-    let [content, _, answer] = steps.ask_all([Ask::again(checksum::READ, &look, &bounds), set.ask(), ask]).await?;
-    Ok((checksum::content(content)?, answer))
+    let mut answers = steps.ask_in_steps(&asks, request.probe).await?;
+    let (mut deleted, mut inserted) = (0, 0);
+    for (step, answer) in request.plan.steps.iter().zip(answers.drain(before_plan..)) {
+        match step.counts {
+            Counts::Deleted => deleted += answer.affected(),
+            Counts::Inserted => inserted += answer.affected(),
+        }
+    }
+    let read = (before_plan > 1).then(|| answers.swap_remove(0));
+    Ok((read.map(checksum::content).transpose()?, deleted, inserted))
 }
 
 async fn check_written(steps: &Steps<'_>, request: &PublishRequest<'_>, written: i64) -> Result<(), PublishError> {
@@ -363,16 +367,15 @@ fn read_back(request: &PublishRequest<'_>, content: Content) -> Result<Content, 
     Err(PublishError::new("read the interval back", kind))
 }
 
-async fn count_existing(steps: &Steps<'_>, target: &Target, bounds: &ColumnBounds) -> Result<i64, PublishError> {
-    let text = format!(
-        "select pg_catalog.count(*) from {} where {}",
-        target.table,
-        bounds::predicate(&target.interval_column)
-    );
-    let what = "look for existing rows";
-    let params = bounds::params(bounds);
-    let row = one_row(what, steps.ask(Ask::again(what, &text, &params)).await?.rows)?;
-    get(&row, 0)
+const LOOK: &str = "look for existing rows";
+
+fn count_text(target: &Target) -> String {
+    let filter = bounds::predicate(&target.interval_column);
+    format!("select pg_catalog.count(*) from {} where {filter}", target.table)
+}
+
+fn counted(answer: Answer) -> Result<i64, PublishError> {
+    get(&one_row(LOOK, answer.rows)?, 0)
 }
 
 /// Rows that the interval of a target holds now, seen from a transaction of the caller. A guard that must hold at COMMIT
@@ -384,7 +387,9 @@ pub async fn existing_rows(
     statements: &StatementCache,
     stop: &CancellationToken,
 ) -> Result<i64, PublishError> {
-    count_existing(&Steps::new(transaction, stop).keeping(statements), target, bounds).await
+    let params = bounds::params(bounds);
+    let steps = Steps::new(transaction, stop).keeping(statements);
+    counted(steps.ask(Ask::again(LOOK, &count_text(target), &params)).await?)
 }
 
 /// The proof. A driver does not show the tag that COMMIT was answered with, and a failed transaction answers ROLLBACK

@@ -170,16 +170,17 @@ async fn fill(steps: &mut Steps<'_>, request: &StageRequest<'_>) -> Result<Stage
         .map_err(|error| if error.what() == QUERY { query.locate(&head, error) } else { error })?;
     request.probe.at(probe::STAGE_FILLED);
 
-    let checked = check.params();
-    let [after, settings] = steps.ask_all([Ask::again(WHO, &who, &[]), check.ask(&checked)]).await?;
+    let text = checksum::statement(staging, columns.columns(), None);
+    let settings = Pins::timeouts(request.timeouts).and(Pins::tool()).and(Pins::checksum());
+    let (checked, own) = (check.params(), settings.set(""));
+    let flight = [Ask::again(WHO, &who, &[]), check.ask(&checked), own.ask(), Ask::once(checksum::READ, &text, &[])];
+    let [after, settings, _, content] = steps.ask_all(flight).await?;
     let (identity, after) = (identity_of(before)?, identity_of(after)?);
     if let Some(name) = identity_moved(&identity, &after) {
         return Err(PublishError::new(QUERY, ErrorKind::SettingMoved { name }));
     }
     let settings_moved = check.moved(&pinned, settings)?;
-    let text = checksum::statement(staging, columns.columns(), None);
-    let settings = Pins::timeouts(request.timeouts).and(Pins::tool()).and(Pins::checksum());
-    let content = checksum::content(pin_then(steps, &settings, Ask::once(checksum::READ, &text, &[])).await?)?;
+    let content = checksum::content(content)?;
     if let (Some(owner), Some(row)) = (request.owner, owner_found.rows.first())
         && get::<bool>(row, 0)?
     {
@@ -270,23 +271,29 @@ async fn is_whole(
     Ok(content == staged.content)
 }
 
-/// Drops a staging table if it is there. Waits for locks no longer than `timeouts` says.
+/// Drops staging tables that are there, all or none. Waits for locks no longer than `timeouts` says.
+///
+/// A DROP waits for the disk whatever `synchronous_commit` says, so several small tables at a time cost little more than one.
 pub async fn drop_staging(
     client: &mut Client,
-    name: &StagingName,
+    names: &[StagingName],
     timeouts: &Timeouts,
     stop: &CancellationToken,
 ) -> Result<(), PublishError> {
+    let tables: Vec<String> = names.iter().map(|name| name.table().to_string()).collect();
+    if tables.is_empty() {
+        return Ok(());
+    }
     let transaction = client.transaction().await.map_err(|error| PublishError::driver("begin", error))?;
     {
         let steps = Steps::new(&transaction, stop);
-        let mut settings = Pins::timeouts(timeouts).and(Pins::tool());
-        settings.push("synchronous_commit", "off"); // a table that comes back in a crash is swept
-        let text = format!("drop table if exists {}", name.table());
-        pin_then(&steps, &settings, Ask::once("drop the staging table", &text, &[])).await?;
+        let text = format!("drop table if exists {}", tables.join(", "));
+        pin_then(&steps, &Pins::timeouts(timeouts).and(Pins::tool()), Ask::once(DROP, &text, &[])).await?;
     }
-    transaction.commit().await.map_err(|error| PublishError::driver("drop the staging table", error))
+    transaction.commit().await.map_err(|error| PublishError::driver(DROP, error))
 }
+
+const DROP: &str = "drop staging tables";
 
 #[cfg(test)]
 mod tests {

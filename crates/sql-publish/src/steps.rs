@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     cancel::{Guarded, guarded},
     error::{ErrorKind, PublishError},
+    probe::Probe,
     statement::Statement,
     statement_cache::StatementCache,
 };
@@ -68,6 +69,9 @@ impl Answer {
     }
 }
 
+/// A flight is a handful of statements: the driver's order is the order in which so few futures are polled.
+const MOST: usize = 9;
+
 impl<'a> Steps<'a> {
     pub(crate) fn new(transaction: &'a Transaction<'a>, stop: &'a CancellationToken) -> Self {
         Self { transaction, stop, server_limit: None, kept: None }
@@ -91,25 +95,46 @@ impl<'a> Steps<'a> {
     }
 
     /// Statements in one flight, in this order. Each must be one that may run although nobody has looked at the answers
-    /// to those before it; after an error the server refuses the rest. Never more than a handful: the driver's order is
-    /// the order in which the futures are polled.
+    /// to those before it; after an error the server refuses the rest. Never more than [`MOST`].
     pub(crate) async fn ask_all<const N: usize>(&self, asks: [Ask<'_>; N]) -> Result<[Answer; N], PublishError> {
-        const { assert!(N > 0 && N < 10, "a flight is a handful of statements") };
-        let mut ready = Vec::with_capacity(N);
+        const { assert!(N > 0 && N <= MOST, "a flight is a handful of statements") };
+        let what = asks[0].what;
+        self.fly(&asks).await?.try_into().map_err(|_| PublishError::new(what, ErrorKind::NoRow))
+    }
+
+    /// The same for a list, in as many flights as `probe` wants to hear of a step before the next one is sent.
+    pub(crate) async fn ask_in_steps(
+        &self,
+        asks: &[(Ask<'_>, Option<&'static str>)],
+        probe: &dyn Probe,
+    ) -> Result<Vec<Answer>, PublishError> {
+        let mut answers = Vec::with_capacity(asks.len());
+        let (mut flight, mut steps) = (Vec::new(), Vec::new());
+        for (index, (ask, step)) in asks.iter().enumerate() {
+            flight.push(*ask);
+            steps.extend(*step);
+            let full = flight.len() == MOST || index + 1 == asks.len();
+            if full || step.is_some_and(|step| probe.wants(step)) {
+                answers.extend(self.fly(&std::mem::take(&mut flight)).await?);
+                std::mem::take(&mut steps).into_iter().for_each(|step| probe.at(step));
+            }
+        }
+        Ok(answers)
+    }
+
+    async fn fly(&self, asks: &[Ask<'_>]) -> Result<Vec<Answer>, PublishError> {
+        let Some(first) = asks.first() else { return Ok(Vec::new()) };
+        let mut ready = Vec::with_capacity(asks.len());
         for ask in asks {
             // all are ready before one is sent: a statement that still had to be prepared would be overtaken
-            ready.push((ask, self.prepared(ask).await?));
+            ready.push((*ask, self.prepared(*ask).await?));
         }
-        let what = asks[0].what;
-        self.guard(what, async {
+        self.guard(first.what, async {
             // every answer is awaited, whatever the first one says: nothing of ours is left on the connection
             let flight = join_all(ready.into_iter().map(|(ask, prepared)| self.send(ask, prepared)));
-            let answers: Vec<Answer> = flight.await.into_iter().collect::<Result<_, Failed>>()?;
-            Ok(answers)
+            flight.await.into_iter().collect::<Result<_, Failed>>()
         })
-        .await?
-        .try_into()
-        .map_err(|_| PublishError::new(what, ErrorKind::NoRow))
+        .await
     }
 
     async fn prepared(&self, ask: Ask<'_>) -> Result<Option<tokio_postgres::Statement>, PublishError> {
@@ -175,12 +200,6 @@ impl<'a> Steps<'a> {
         params: &[Param<'_>],
     ) -> Result<i64, PublishError> {
         Ok(self.ask(Ask::once(what, text, params)).await?.affected())
-    }
-
-    /// The caller's own statement.
-    pub(crate) async fn run(&self, statement: &Statement) -> Result<Vec<Row>, PublishError> {
-        let answer = self.ask(Ask::again(statement.what(), statement.text(), &statement.params())).await?;
-        answered(statement, answer)
     }
 
     /// Parses and describes without executing; nothing of it stays on the server.

@@ -77,7 +77,7 @@ fn unchanged_writes_nothing() {
 fn durable_staging() {
     let staging = StagingName::of("1", "1").unwrap();
     let target = TableName::parse("mart.daily").unwrap();
-    insta::assert_snapshot!(Durable.create(staging.table(), &target, &given::names(&["dt", "select"])));
+    insta::assert_snapshot!(Durable::Unlogged.create(staging.table(), &target, &given::names(&["dt", "select"])));
 }
 
 #[test]

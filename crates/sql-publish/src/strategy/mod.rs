@@ -23,7 +23,7 @@ pub struct Parts<'a> {
 pub struct PublishPlan {
     /// The strategy's name, as the ledger spells it.
     pub strategy: &'static str,
-    /// In this order, each awaited.
+    /// In this order, in one flight: none may need the answer to another.
     pub steps: Vec<PlanStep>,
     /// How many rows must have been written: as many as are staged, or none.
     pub writes: Writes,

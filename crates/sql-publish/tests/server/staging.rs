@@ -302,7 +302,7 @@ async fn staging_is_handed_to_the_role_that_workers_share() {
         columns: &prepared.columns,
         query: &query,
         staging: name.table(),
-        mode: &Durable,
+        mode: &Durable::Unlogged,
         session: &road.session,
         timeouts: &road.timeouts,
         owner: Some(&owner),
@@ -322,8 +322,8 @@ async fn staging_is_handed_to_the_role_that_workers_share() {
             .await
             .unwrap()
     );
-    drop_staging(&mut second, &name, &road.timeouts, &road.stop).await.unwrap();
-    drop_staging(&mut second, &name, &road.timeouts, &road.stop).await.unwrap();
+    drop_staging(&mut second, std::slice::from_ref(&name), &road.timeouts, &road.stop).await.unwrap();
+    drop_staging(&mut second, std::slice::from_ref(&name), &road.timeouts, &road.stop).await.unwrap();
     assert_eq!(one(&client, "select count(*) from pg_tables where schemaname = 'thrice_staging'").await, "0");
 }
 
@@ -339,7 +339,7 @@ async fn a_role_that_does_not_exist_is_no_obstacle() {
         columns: &prepared.columns,
         query: &query,
         staging: name.table(),
-        mode: &Durable,
+        mode: &Durable::Unlogged,
         session: &road.session,
         timeouts: &road.timeouts,
         owner: Some(&owner),

@@ -198,7 +198,7 @@ impl<'a> Road<'a> {
             bounds,
             session: Session::in_zone("UTC"),
             timeouts: timeouts(),
-            mode: &Durable,
+            mode: &Durable::Unlogged,
             existing_rows: ExistingRows::MayBeReplaced,
             commit_timeout: Duration::from_secs(10),
             stop: CancellationToken::new(),

@@ -109,7 +109,14 @@ async fn tables(
     let (mut dropped, timeouts) = (0, Limits::default().checking());
     for name in orphans {
         let gone = patient.fix
-            && staging::drop_staging(&mut connection.client, &name, &timeouts, &patient.stop.token).await.is_ok();
+            && staging::drop_staging(
+                &mut connection.client,
+                std::slice::from_ref(&name),
+                &timeouts,
+                &patient.stop.token,
+            )
+            .await
+            .is_ok();
         if gone { dropped += 1 } else { left.push(name.to_string()) }
     }
     if dropped > 0 {
