@@ -6,6 +6,8 @@
 --
 -- Dead workers come as an array and not as a join: after a lock wait PostgreSQL reads only the locked row again. A joined row of
 -- thrice.workers would be the old one, and a claim made meanwhile would look like nobody's.
+-- Not flushed to disk unless something was taken over: whatever a worker writes under its token comes later in the write-ahead log,
+-- so a crash that loses the claim loses all of that as well. After a take-over somebody may act on "the other has not published".
 -- The update is also the barrier of `resolve`: it has waited for whoever held the row, and the token it hands out shuts out older ones.
 with wish as materialized (
   select u.*
@@ -45,12 +47,14 @@ with wish as materialized (
   insert into thrice.events (kind, pipeline_id, partition_id, data)
   select 'taken_over', $2::int4, partition_id, jsonb_build_object('from', taken_over, 'by', $1::uuid, 'token', fence)
     from taken where taken_over is not null
+), quick as materialized (
+  select set_config('synchronous_commit', 'off', true) as value where not exists (select from taken where taken_over is not null)
 )
 select partition_id as "partition_id!", interval_start as "interval_start!: Moment", fence as "token!", version as "version!",
        attempts_used as "attempts_used!", current_attempt_id as "current_attempt_id?", data_attempt_id as "data_attempt_id?",
        null::uuid as "taken_over?", 0 as "attempts_before!", null::timestamptz as "retry_before!: MaybeMoment"
-  from made
+  from made where (select count(*) from quick) >= 0
 union all
 select partition_id, interval_start, fence, version, attempts_used, current_attempt_id, data_attempt_id,
        taken_over, attempts_before, retry_before
-  from taken
+  from taken where (select count(*) from quick) >= 0

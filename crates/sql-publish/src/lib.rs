@@ -70,6 +70,7 @@ pub mod checksum;
 pub mod columns;
 pub mod error;
 pub mod finding;
+mod open_transaction;
 pub mod peek;
 pub mod probe;
 pub mod publish;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use thrice_core::interval_bounds::ColumnBounds;
 use tokio::time::timeout;
-use tokio_postgres::{Client, IsolationLevel, Row, Transaction, error::Severity, types::Type};
+use tokio_postgres::{Client, Row, Transaction, error::Severity, types::Type};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -15,6 +15,7 @@ use crate::{
     checksum::{self, Content},
     columns::ColumnMap,
     error::{ErrorKind, PublishError},
+    open_transaction::{OpenTransaction, READ_COMMITTED},
     probe::{self, Probe},
     session::{Pins, Session, Timeouts, get, run_under},
     staging::Staged,
@@ -36,7 +37,7 @@ pub struct Gate {
     pub first: Vec<Statement>,
     /// Run after the read-back, last before COMMIT: the receipt.
     pub last: Vec<Statement>,
-    /// Run after an error-free COMMIT on the same connection; a row is the proof. Without one, the server is asked for
+    /// Sent behind COMMIT on the same connection; where COMMIT came back without an error, a row is the proof. Without one, the server is asked for
     /// the fate of the transaction's id.
     pub confirm: Option<Statement>,
 }
@@ -129,14 +130,9 @@ pub struct Published {
 /// Publishes. The caller keeps the connection only where the outcome is not [`PublishOutcome::Unknown`] and the error
 /// says that it is not lost.
 pub async fn publish(client: &mut Client, request: &PublishRequest<'_>) -> PublishOutcome {
-    let begin = client.build_transaction().isolation_level(IsolationLevel::ReadCommitted).read_only(false).start();
-    let transaction = match request.stop.run_until_cancelled(begin).await {
-        Some(Ok(transaction)) => transaction,
-        Some(Err(error)) => return PublishOutcome::RolledBack(PublishError::driver("begin", error)),
-        None => return PublishOutcome::RolledBack(PublishError::given_up("begin")),
-    };
+    let transaction = OpenTransaction::new(client, READ_COMMITTED);
     let written = {
-        let mut steps = Steps::new(&transaction, request.stop).keeping(request.statements);
+        let mut steps = Steps::opening(&transaction, request.stop).keeping(request.statements);
         write(&mut steps, request).await
     };
     let written = match written {
@@ -152,24 +148,21 @@ pub async fn publish(client: &mut Client, request: &PublishRequest<'_>) -> Publi
     };
     request.probe.at(probe::PUBLISH_RECEIPT);
 
-    let unknown = |backend_pid: i32, xid: String, error| PublishOutcome::Unknown { backend_pid, xid, error };
-    match timeout(request.commit_timeout, transaction.commit()).await {
-        Err(_) => {
-            let kind = ErrorKind::TimedOut { limit: request.commit_timeout, in_doubt: true };
-            return unknown(written.backend_pid, written.xid, PublishError::new("commit", kind));
-        }
-        Ok(Err(error)) => {
-            let definite = is_definite_rollback(&error);
-            let error = PublishError::driver("commit", error);
-            if definite {
-                return PublishOutcome::RolledBack(error);
-            }
-            return unknown(written.backend_pid, written.xid, error);
-        }
-        Ok(Ok(())) => {}
+    let unknown = |error| PublishOutcome::Unknown { backend_pid: written.backend_pid, xid: written.xid.clone(), error };
+    let (what, text, params) = proof(&request.gate, &written.xid);
+    let Ok((committed, proof)) = timeout(request.commit_timeout, transaction.commit_then(what, text, &params)).await
+    else {
+        let kind = ErrorKind::TimedOut { limit: request.commit_timeout, in_doubt: true };
+        return unknown(PublishError::new(COMMIT, kind));
+    };
+    if let Err(error) = committed {
+        let definite = is_definite_rollback(&error);
+        let error = PublishError::driver(COMMIT, error);
+        return if definite { PublishOutcome::RolledBack(error) } else { unknown(error) };
     }
-    match timeout(request.commit_timeout, confirm(client, request, &written.xid)).await {
-        Ok(Ok(Some(proof))) => PublishOutcome::Committed(Published {
+    match proof {
+        Ok(rows) if rows.is_empty() => PublishOutcome::RolledBack(PublishError::new(COMMIT, ErrorKind::NoReceipt)),
+        Ok(proof) => PublishOutcome::Committed(Published {
             rows_deleted: written.deleted,
             rows_inserted: written.inserted,
             before: written.before,
@@ -179,14 +172,11 @@ pub async fn publish(client: &mut Client, request: &PublishRequest<'_>) -> Publi
             receipt: written.receipt,
             proof,
         }),
-        Ok(Ok(None)) => PublishOutcome::RolledBack(PublishError::new("commit", ErrorKind::NoReceipt)),
-        Ok(Err(error)) => unknown(written.backend_pid, written.xid, error),
-        Err(_) => {
-            let kind = ErrorKind::TimedOut { limit: request.commit_timeout, in_doubt: true };
-            unknown(written.backend_pid, written.xid, PublishError::new("read the receipt", kind))
-        }
+        Err(error) => unknown(error),
     }
 }
+
+const COMMIT: &str = "commit";
 
 /// An error answer to COMMIT means that it rolled back; a session that ended, or a code that says the server itself
 /// does not know, means nothing.
@@ -392,23 +382,17 @@ pub async fn existing_rows(
     counted(steps.ask(Ask::again(LOOK, &count_text(target), &params)).await?)
 }
 
-/// The proof. A driver does not show the tag that COMMIT was answered with, and a failed transaction answers ROLLBACK
-/// without an error.
-async fn confirm(client: &Client, request: &PublishRequest<'_>, xid: &str) -> Result<Option<Vec<Row>>, PublishError> {
-    let rows = match &request.gate.confirm {
-        Some(statement) => client
-            .query_typed(statement.text(), &statement.params())
-            .await
-            .map_err(|error| PublishError::driver(statement.what(), error))?,
-        None => client
-            .query_typed(
-                "select 1 where pg_catalog.pg_xact_status($1::pg_catalog.text::pg_catalog.xid8) operator(pg_catalog.=) 'committed'",
-                &[(&xid as _, Type::TEXT)],
-            )
-            .await
-            .map_err(|error| PublishError::driver("ask for the fate of the transaction", error))?,
-    };
-    Ok((!rows.is_empty()).then_some(rows))
+/// The question for the proof. A driver does not show the tag that COMMIT was answered with, and a failed transaction
+/// answers ROLLBACK without an error.
+fn proof<'p>(gate: &'p Gate, xid: &'p String) -> (&'static str, &'p str, Vec<Param<'p>>) {
+    match &gate.confirm {
+        Some(statement) => (statement.what(), statement.text(), statement.params()),
+        None => (
+            "ask for the fate of the transaction",
+            "select 1 where pg_catalog.pg_xact_status($1::pg_catalog.text::pg_catalog.xid8) operator(pg_catalog.=) 'committed'",
+            vec![(xid as _, Type::TEXT)],
+        ),
+    }
 }
 
 /// `application_name` of a publish, by which a resolver finds its server process.

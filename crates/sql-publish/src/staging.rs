@@ -6,13 +6,14 @@
 use std::fmt;
 
 use thrice_core::identifier::{Identifier, TableName};
-use tokio_postgres::{Client, IsolationLevel, types::Type};
+use tokio_postgres::{Client, types::Type};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     checksum::{self, Content},
     columns::{self, ColumnMap},
     error::{ErrorKind, PublishError},
+    open_transaction::{OpenTransaction, READ_COMMITTED, REPEATABLE_READ},
     probe::{self, Probe},
     query::UserQuery,
     session::{CheckPins, Pinned, Pins, Session, Timeouts, get, pin, pin_then, run_all},
@@ -127,15 +128,9 @@ impl Staged {
 /// On an error nothing of it stays: table and statements are one transaction. Where the connection was lost during
 /// COMMIT, the table may be there or not; its record is there exactly when the table is.
 pub async fn stage(client: &mut Client, request: &StageRequest<'_>) -> Result<Staged, PublishError> {
-    let transaction = client
-        .build_transaction()
-        .isolation_level(IsolationLevel::RepeatableRead)
-        .read_only(false)
-        .start()
-        .await
-        .map_err(|error| PublishError::driver("begin", error))?;
+    let transaction = OpenTransaction::new(client, REPEATABLE_READ);
     let staged = {
-        let mut steps = Steps::new(&transaction, request.stop).keeping(request.statements);
+        let mut steps = Steps::opening(&transaction, request.stop).keeping(request.statements);
         let staged = fill(&mut steps, request).await?;
         run_all(&steps, &(request.after)(&staged)).await?;
         steps.check_stop("commit the staging table")?;
@@ -284,9 +279,9 @@ pub async fn drop_staging(
     if tables.is_empty() {
         return Ok(());
     }
-    let transaction = client.transaction().await.map_err(|error| PublishError::driver("begin", error))?;
+    let transaction = OpenTransaction::new(client, READ_COMMITTED);
     {
-        let steps = Steps::new(&transaction, stop);
+        let steps = Steps::opening(&transaction, stop);
         let text = format!("drop table if exists {}", tables.join(", "));
         pin_then(&steps, &Pins::timeouts(timeouts).and(Pins::tool()), Ask::once(DROP, &text, &[])).await?;
     }

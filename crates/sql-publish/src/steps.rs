@@ -6,9 +6,12 @@
 
 use std::time::{Duration, Instant};
 
-use futures_util::{TryFutureExt, TryStreamExt, future::join_all};
+use futures_util::{
+    TryFutureExt, TryStreamExt,
+    future::{join, join_all},
+};
 use tokio_postgres::{
-    Row, Transaction,
+    Client, Row, Transaction,
     types::{ToSql, Type},
 };
 use tokio_util::sync::CancellationToken;
@@ -16,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     cancel::{Guarded, guarded},
     error::{ErrorKind, PublishError},
+    open_transaction::OpenTransaction,
     probe::Probe,
     statement::Statement,
     statement_cache::StatementCache,
@@ -26,7 +30,8 @@ pub(crate) type Param<'a> = (&'a (dyn ToSql + Sync), Type);
 
 /// The open transaction and what ends it early.
 pub(crate) struct Steps<'a> {
-    transaction: &'a Transaction<'a>,
+    client: &'a Client,
+    opening: Option<&'a OpenTransaction<'a>>,
     stop: &'a CancellationToken,
     server_limit: Option<Duration>,
     kept: Option<&'a StatementCache>,
@@ -72,9 +77,17 @@ impl Answer {
 /// A flight is a handful of statements: the driver's order is the order in which so few futures are polled.
 const MOST: usize = 9;
 
+const BEGIN: &str = "begin";
+
 impl<'a> Steps<'a> {
+    /// In a transaction that has begun.
     pub(crate) fn new(transaction: &'a Transaction<'a>, stop: &'a CancellationToken) -> Self {
-        Self { transaction, stop, server_limit: None, kept: None }
+        Self { client: transaction.client(), opening: None, stop, server_limit: None, kept: None }
+    }
+
+    /// In a transaction that begins with the first statement.
+    pub(crate) fn opening(transaction: &'a OpenTransaction<'a>, stop: &'a CancellationToken) -> Self {
+        Self { client: transaction.client(), opening: Some(transaction), stop, server_limit: None, kept: None }
     }
 
     /// Prepares statements that come again, once a connection.
@@ -90,8 +103,8 @@ impl<'a> Steps<'a> {
 
     /// One statement, answered.
     pub(crate) async fn ask(&self, ask: Ask<'_>) -> Result<Answer, PublishError> {
-        let prepared = self.prepared(ask).await?;
-        self.guard(ask.what, self.send(ask, prepared)).await
+        let [answer] = self.ask_all([ask]).await?;
+        Ok(answer)
     }
 
     /// Statements in one flight, in this order. Each must be one that may run although nobody has looked at the answers
@@ -124,6 +137,10 @@ impl<'a> Steps<'a> {
 
     async fn fly(&self, asks: &[Ask<'_>]) -> Result<Vec<Answer>, PublishError> {
         let Some(first) = asks.first() else { return Ok(Vec::new()) };
+        if self.opening.is_some_and(OpenTransaction::is_to_begin) && !asks.iter().all(|ask| self.is_ready(*ask)) {
+            // prepared inside the transaction: behind a pooler it is then one connection that prepares and runs
+            self.guard(BEGIN, self.begin()).await?;
+        }
         let mut ready = Vec::with_capacity(asks.len());
         for ask in asks {
             // all are ready before one is sent: a statement that still had to be prepared would be overtaken
@@ -132,9 +149,23 @@ impl<'a> Steps<'a> {
         self.guard(first.what, async {
             // every answer is awaited, whatever the first one says: nothing of ours is left on the connection
             let flight = join_all(ready.into_iter().map(|(ask, prepared)| self.send(ask, prepared)));
-            flight.await.into_iter().collect::<Result<_, Failed>>()
+            let (begun, answers) = join(self.begin(), flight).await;
+            begun?;
+            answers.into_iter().collect::<Result<_, Failed>>()
         })
         .await
+    }
+
+    /// Sends BEGIN where it has yet to be sent.
+    async fn begin(&self) -> Result<(), Failed> {
+        match self.opening.and_then(OpenTransaction::take_begin) {
+            Some(begin) => self.client.batch_execute(begin).await.map_err(|error| (BEGIN, error)),
+            None => Ok(()),
+        }
+    }
+
+    fn is_ready(&self, ask: Ask<'_>) -> bool {
+        self.kept.is_none_or(|kept| !ask.again || !kept.is_on() || kept.get(ask.text).is_some())
     }
 
     async fn prepared(&self, ask: Ask<'_>) -> Result<Option<tokio_postgres::Statement>, PublishError> {
@@ -143,7 +174,7 @@ impl<'a> Steps<'a> {
             return Ok(Some(statement));
         }
         let types: Vec<Type> = ask.params.iter().map(|(_, of)| of.clone()).collect();
-        let preparing = self.transaction.prepare_typed(ask.text, &types);
+        let preparing = self.client.prepare_typed(ask.text, &types);
         let statement = self.guard(ask.what, preparing.map_err(|error| (ask.what, error))).await?;
         kept.put(ask.text, statement.clone());
         Ok(Some(statement))
@@ -166,10 +197,8 @@ impl<'a> Steps<'a> {
         prepared: Option<&tokio_postgres::Statement>,
     ) -> Result<Answer, tokio_postgres::Error> {
         let stream = match prepared {
-            Some(statement) => {
-                self.transaction.query_raw(statement, ask.params.iter().map(|(value, _)| *value)).await?
-            }
-            None => self.transaction.query_typed_raw(ask.text, ask.params.iter().cloned()).await?,
+            Some(statement) => self.client.query_raw(statement, ask.params.iter().map(|(value, _)| *value)).await?,
+            None => self.client.query_typed_raw(ask.text, ask.params.iter().cloned()).await?,
         };
         let mut stream = std::pin::pin!(stream);
         let mut rows = Vec::new();
@@ -209,7 +238,7 @@ impl<'a> Steps<'a> {
         text: &str,
         types: &[Type],
     ) -> Result<tokio_postgres::Statement, PublishError> {
-        self.guard(what, self.transaction.prepare_typed(text, types).map_err(|error| (what, error))).await
+        self.guard(what, self.client.prepare_typed(text, types).map_err(|error| (what, error))).await
     }
 
     /// Refuses to go on where the caller has asked to stop.
@@ -229,7 +258,7 @@ impl<'a> Steps<'a> {
         let begun = Instant::now();
         // The server's own limit is the first line; the client's timer stands behind it for a server that is mute.
         let timer = self.server_limit.map(|limit| limit.saturating_add(Duration::from_secs(5)));
-        match guarded(self.transaction.cancel_token(), self.stop, timer, work).await {
+        match guarded(self.client.cancel_token(), self.stop, timer, work).await {
             Guarded::Done(Ok(value)) | Guarded::TimedOut(Some(Ok(value))) => Ok(value),
             Guarded::Done(Err((what, error))) => {
                 let error = PublishError::driver(what, error);

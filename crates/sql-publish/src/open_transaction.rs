@@ -1,0 +1,88 @@
+//! A transaction whose BEGIN leaves together with its first statements.
+//!
+//! The driver's own transaction waits for the answer to BEGIN before anything else is sent.
+
+use std::cell::Cell;
+
+use futures_util::{FutureExt, future};
+use tokio_postgres::{Client, Row, types::Type};
+
+use crate::{error::PublishError, steps::Param};
+
+/// Begun when its first statement is sent; rolled back when it is dropped before its end.
+pub(crate) struct OpenTransaction<'c> {
+    client: &'c Client,
+    begin: &'static str,
+    state: Cell<State>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    NotBegun,
+    Begun,
+    Ended,
+}
+
+/// One snapshot for all statements.
+pub(crate) const REPEATABLE_READ: &str = "start transaction isolation level repeatable read, read write";
+/// A snapshot for each statement.
+pub(crate) const READ_COMMITTED: &str = "start transaction isolation level read committed, read write";
+
+impl<'c> OpenTransaction<'c> {
+    /// Nothing is sent yet. The borrow is exclusive: a connection has one transaction at a time.
+    pub(crate) fn new(client: &'c mut Client, begin: &'static str) -> Self {
+        Self { client, begin, state: Cell::new(State::NotBegun) }
+    }
+
+    pub(crate) const fn client(&self) -> &'c Client {
+        self.client
+    }
+
+    /// The statement that has yet to be sent before any other, for whoever sends it now.
+    pub(crate) fn take_begin(&self) -> Option<&'static str> {
+        (self.state.replace(State::Begun) == State::NotBegun).then_some(self.begin)
+    }
+
+    /// Whether BEGIN has yet to be sent.
+    pub(crate) fn is_to_begin(&self) -> bool {
+        self.state.get() == State::NotBegun
+    }
+
+    /// Sends COMMIT. An answer without an error is no proof: a failed transaction answers so, too.
+    pub(crate) async fn commit(self) -> Result<(), tokio_postgres::Error> {
+        self.state.set(State::Ended);
+        self.client.batch_execute("commit").await
+    }
+
+    /// Sends COMMIT and, in the same flight, a question that is answered after it.
+    pub(crate) async fn commit_then(
+        self,
+        what: &'static str,
+        text: &str,
+        params: &[Param<'_>],
+    ) -> (Result<(), tokio_postgres::Error>, Result<Vec<Row>, PublishError>) {
+        self.state.set(State::Ended);
+        let params: Vec<(&(dyn tokio_postgres::types::ToSql + Sync), Type)> = params.to_vec();
+        let (ended, rows) =
+            future::join(self.client.batch_execute("commit"), self.client.query_typed(text, &params)).await;
+        (ended, rows.map_err(|error| PublishError::driver(what, error)))
+    }
+
+    /// Sends ROLLBACK.
+    pub(crate) async fn rollback(self) -> Result<(), tokio_postgres::Error> {
+        if self.state.replace(State::Ended) == State::Begun {
+            self.client.batch_execute("rollback").await
+        } else {
+            Ok(())
+        }
+    }
+}
+
+impl Drop for OpenTransaction<'_> {
+    fn drop(&mut self) {
+        if self.state.get() == State::Begun {
+            // sent with the first poll; nobody waits for the answer
+            let _sent = self.client.batch_execute("rollback").now_or_never();
+        }
+    }
+}
