@@ -21,7 +21,7 @@ struct Mutant {
     test: &'static str,
 }
 
-const LOCK: &str = "crates/ledger/sql/lock_partition.sql";
+const LOCK: &str = "crates/ledger/sql/lock_and_check_fence.sql";
 const TAIL: &str = "crates/ledger/sql/publish_tail.sql";
 const RESOLVE: &str = "crates/ledger/src/resolve.rs";
 const PUBLISH: &str = "crates/sql-publish/src/publish.rs";

@@ -1,5 +1,5 @@
 -- The last statement of a publish before its COMMIT: counts compared, receipt, pointers, run and event, in one.
--- READ COMMITTED, in the transaction that has held the partition since `lock_partition`. Whatever must keep the COMMIT from committing
+-- READ COMMITTED, in the transaction that has held the partition since `lock_and_check_fence`. Whatever must keep the COMMIT from committing
 -- raises here; the transaction may have been sent as one pipeline, COMMIT included.
 -- $1 partition_id int8   $2 attempt_id int8   $3 token int8   $4 worker_id uuid   $5 kind text: publish, unchanged, rollback, adopt
 -- $6 rows_deleted int8   $7 rows_inserted int8   $8 rows_updated int8   $9 target_rows int8   $10 target_checksum text

@@ -2,11 +2,11 @@
 //!
 //! They are files of this crate because they know the ledger's tables, and they are plain text because the data plane has a driver
 //! of its own. Every parameter is cast in the text, so that any driver infers the same types; [`STATEMENTS`] spells them out.
-//! A publish sends [`LOCK_PARTITION`] first and alone, its own statements, [`PUBLISH_TAIL`] last, and after the COMMIT [`RECEIPT_OF`].
+//! A publish sends [`LOCK_AND_CHECK_FENCE`] first and alone, its own statements, [`PUBLISH_TAIL`] last, and after the COMMIT [`RECEIPT_OF`].
 
 /// Locks the partition and checks the fence under the lock. One row, or `TH002` (fenced), `TH003` (closed).
 /// No row at all: there is no such partition.
-pub const LOCK_PARTITION: &str = include_str!("../sql/lock_partition.sql");
+pub const LOCK_AND_CHECK_FENCE: &str = include_str!("../sql/lock_and_check_fence.sql");
 /// Writes `staged` in the transaction that fills the staging table. `TH010`: the run was ended meanwhile.
 pub const MARK_STAGED: &str = include_str!("../sql/mark_staged.sql");
 /// Compares the counts, writes receipt, pointers, run and event. Raises `TH002`, `TH010`, `TH011`, `TH012`, `TH013`.
@@ -42,8 +42,8 @@ pub struct Signature {
 /// All statements of the data plane.
 pub const STATEMENTS: [Signature; 4] = [
     Signature {
-        name: "lock_partition",
-        text: LOCK_PARTITION,
+        name: "lock_and_check_fence",
+        text: LOCK_AND_CHECK_FENCE,
         params: &["int8", "int8", "bool"],
         columns: &[
             ("fence_ok", "bool"),

@@ -110,7 +110,7 @@ impl Ledger {
     /// [`ErrorKind::ConnectionLost`] the outcome is unknown: ask [`crate::resolve`].
     pub async fn publish_elsewhere(&self, tail: &PublishTail<'_>, reopen: bool) -> Result<Receipt, LedgerError> {
         let mut transaction = self.pool.begin().await?;
-        let locked = sqlx::query_file!("sql/lock_partition.sql", tail.partition_id, tail.token, reopen)
+        let locked = sqlx::query_file!("sql/lock_and_check_fence.sql", tail.partition_id, tail.token, reopen)
             .fetch_optional(&mut *transaction)
             .await?;
         if locked.is_none() {

@@ -17,7 +17,7 @@ use crate::failpoints::Failpoints;
 use crate::patience::{Patience, on_data};
 use crate::prepare::Prepared;
 use crate::problem;
-use crate::publish::{lock_partition, proof, receipt};
+use crate::publish::{lock_and_check_fence, proof, receipt};
 use crate::report::Problem;
 use crate::request::{RunRequest, Trigger};
 use crate::runner::Runner;
@@ -134,7 +134,7 @@ impl Runner {
             commit_timeout: job.limits.commit(),
             application_name: &application_name,
             gate: Gate {
-                first: vec![lock_partition(claim.partition_id, claim.token, false)],
+                first: vec![lock_and_check_fence(claim.partition_id, claim.token, false)],
                 last: vec![receipt(&tail)],
                 confirm: Some(proof(started.attempt_id)),
             },

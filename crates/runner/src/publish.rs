@@ -196,7 +196,7 @@ impl Runner {
 /// The ledger's statements around the data: lock and fence first, the receipt last, the proof after COMMIT.
 fn gate(work: &Work<'_>, worker: uuid::Uuid, kind: ReceiptKind) -> Gate {
     Gate {
-        first: vec![lock_partition(work.claim.partition_id, work.claim.token, work.request.reopen)],
+        first: vec![lock_and_check_fence(work.claim.partition_id, work.claim.token, work.request.reopen)],
         last: vec![receipt(&PublishTail {
             partition_id: work.claim.partition_id,
             attempt_id: work.started.attempt_id,
@@ -220,8 +220,8 @@ fn gate(work: &Work<'_>, worker: uuid::Uuid, kind: ReceiptKind) -> Gate {
 }
 
 /// Locks the partition's row and checks the fence under the lock.
-pub(crate) fn lock_partition(partition_id: i64, token: i64, reopen: bool) -> Statement {
-    Statement::new("lock the partition", data_plane::LOCK_PARTITION)
+pub(crate) fn lock_and_check_fence(partition_id: i64, token: i64, reopen: bool) -> Statement {
+    Statement::new("lock the partition", data_plane::LOCK_AND_CHECK_FENCE)
         .bind(partition_id, Type::INT8)
         .bind(token, Type::INT8)
         .bind(reopen, Type::BOOL)
