@@ -5,7 +5,9 @@
 
 use crate::grain::Grain;
 use crate::interval::Interval;
-use crate::schedule::{KeyError, Partition, Schedule, parse_date};
+use crate::key_error::KeyError;
+use crate::read_key::parse_date;
+use crate::schedule::{Partition, Schedule};
 use crate::time::{Timestamp, civil};
 
 /// Most intervals of one call.

@@ -28,9 +28,10 @@
 //! | question | module |
 //! |---|---|
 //! | Which data intervals are there, and what are they called? | [`schedule`], [`grain`], [`interval`], [`interval_key`] |
+//! | A text is no key of this pipeline: what to type instead? | [`key_error`] |
 //! | Which intervals does `2026-03`, `yesterday` or a comma list name? | [`interval_set`] |
 //! | Which of them may run now, and why not the others? | [`due`] |
-//! | What are an interval's bounds in the target's column? | [`interval_bounds`] |
+//! | What are an interval's bounds in the target's column? | [`column_bounds`] |
 //! | What may a run do next? | [`run`] as types, [`run_state`] as stored |
 //! | An error came back: again, never, or first find out what happened? | [`retry`], [`failure_class`], [`sqlstate`] |
 //! | Where does a partition stand? Why, and what would change it? | [`partition_status`], [`why`] |
@@ -84,17 +85,20 @@
 //! ```
 
 pub mod actor;
+mod boundaries;
 pub mod code;
+pub mod column_bounds;
 pub mod due;
 pub mod duration;
 pub mod failure_class;
 pub mod grain;
 pub mod identifier;
 pub mod interval;
-pub mod interval_bounds;
 pub mod interval_key;
 pub mod interval_set;
+pub mod key_error;
 pub mod partition_status;
+mod read_key;
 pub mod reason;
 pub mod reserved_schema;
 pub mod retry;

@@ -3,7 +3,7 @@
 
 use thrice_connect::{ConnectionSettings, DataConnection};
 use thrice_core::code::ErrorCode;
-use thrice_core::interval_bounds::{BoundsError, ColumnBounds};
+use thrice_core::column_bounds::{BoundsError, ColumnBounds};
 use thrice_core::schedule::Partition;
 use thrice_ledger::{Ledger, LedgerError, PipelineRecord, PipelineRow};
 use thrice_sql_publish::columns::{self, ColumnMap};
