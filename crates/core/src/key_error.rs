@@ -15,16 +15,18 @@ pub enum KeyError {
         /// The pipeline's grain.
         grain: Grain,
     },
-    /// The calendar has no such day.
-    #[error("{text:?} is not a day: {why}")]
+    /// The calendar has no such day, month, quarter, week or year.
+    #[error("{text:?} is not {what}: {why}")]
     NoSuchDay {
         /// What was written.
         text: String,
+        /// What it would be, with its article.
+        what: &'static str,
         /// The calendar's reason.
         why: String,
     },
-    /// A day has hours 00 to 23.
-    #[error("{text:?} is not an hour: a day has the hours 00 to 23")]
+    /// A day has hours 00 to 23, an hour minutes 00 to 59.
+    #[error("{text:?} is not an hour: a day has the hours 00 to 23{}", if text.contains(':') { ", an hour the minutes 00 to 59" } else { "" })]
     NoSuchHour {
         /// What was written.
         text: String,
@@ -42,6 +44,16 @@ pub enum KeyError {
     OutOfRange {
         /// What was written.
         text: String,
+    },
+    /// A local time at which no interval begins.
+    #[error("no interval of grain {grain} begins at {text}: write {}", choices.join(" or "))]
+    NoBoundary {
+        /// What was written.
+        text: String,
+        /// The pipeline's grain.
+        grain: Grain,
+        /// The keys before and after it.
+        choices: Vec<String>,
     },
     /// A key of another grain.
     #[error("{text} is {is}, which is not an interval of a pipeline of grain {grain}")]

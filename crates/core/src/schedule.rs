@@ -1,8 +1,12 @@
 //! Which data intervals a pipeline has: boundaries from its grain and its zone's wall clock.
 //!
-//! Intervals tile time: no gap, no overlap. Where those of a grain begin is decided under `boundaries`, one file a grain.
+//! Intervals tile time: no gap, no overlap. Where those of a grain begin is decided under `boundaries`, one file a
+//! question; which of them a key names, in `find_partition`.
 
-use crate::boundaries::{day, hour, just_before};
+use crate::boundaries::hours_and_minutes::Blocks;
+use crate::boundaries::period::{self, Period};
+use crate::boundaries::{cron_ticks, day, just_before, week, whole_table};
+use crate::find_partition::find;
 use crate::grain::Grain;
 use crate::interval::Interval;
 use crate::interval_key::IntervalKey;
@@ -16,8 +20,16 @@ pub struct Partition {
     pub key: IntervalKey,
     /// The instants, half-open.
     pub interval: Interval,
-    /// Local date of the interval's start; of a day, the date it is about.
+    /// First local date of the interval: of a day the date it is about, of a month its first. `0001-01-01` for the whole
+    /// table.
     pub target_date: civil::Date,
+}
+
+impl Partition {
+    /// True for the one partition of a pipeline of grain `table`, which is never over and always due.
+    pub fn is_whole_table(&self) -> bool {
+        self.key.as_str() == whole_table::KEY
+    }
 }
 
 /// The intervals of one grain in one zone.
@@ -34,8 +46,8 @@ impl Schedule {
     }
 
     /// The grain.
-    pub const fn grain(&self) -> Grain {
-        self.grain
+    pub const fn grain(&self) -> &Grain {
+        &self.grain
     }
 
     /// The zone.
@@ -46,15 +58,26 @@ impl Schedule {
     /// The partition whose interval contains `at`; `None` before the year 0001 and where the interval would end after
     /// the last instant that the time library holds, `9999-12-30T22:00:00Z`.
     pub fn partition_at(&self, at: Timestamp) -> Option<Partition> {
-        match self.grain {
-            Grain::Day => day::at(&self.zone, at),
-            Grain::Hour => hour::at(&self.zone, at),
+        let zone = &self.zone;
+        match &self.grain {
+            Grain::Hour => Blocks::of_minutes(60).at(zone, at),
+            Grain::Clock(step) => Blocks::of_minutes(step.minutes()).at(zone, at),
+            Grain::Day => Period::Day.at(zone, at),
+            Grain::Week(starts) => Period::Week(*starts).at(zone, at),
+            Grain::Month => period::MONTH.at(zone, at),
+            Grain::Quarter => period::QUARTER.at(zone, at),
+            Grain::Year => period::YEAR.at(zone, at),
+            Grain::Cron(pattern) => cron_ticks::at(zone, pattern, at),
+            Grain::Table => whole_table::partition().filter(|table| table.interval.contains(at)),
         }
     }
 
     /// The partition that starts where this one ends.
     pub fn next(&self, partition: &Partition) -> Option<Partition> {
-        self.partition_at(partition.interval.end())
+        match &self.grain {
+            Grain::Cron(pattern) => cron_ticks::starting(&self.zone, pattern, partition.interval.end()),
+            _ => self.partition_at(partition.interval.end()),
+        }
     }
 
     /// The partition that ends where this one starts.
@@ -62,13 +85,30 @@ impl Schedule {
         self.partition_at(just_before(partition.interval.start())?)
     }
 
-    /// All partitions that lie wholly inside `within`, in order.
+    /// The first partition that starts at or after an instant.
+    pub fn first_from(&self, from: Timestamp) -> Option<Partition> {
+        let Some(partition) = self.partition_at(from) else {
+            return match &self.grain {
+                // before the first tick, or the first key, of all
+                Grain::Cron(pattern) => {
+                    cron_ticks::starting(&self.zone, pattern, cron_ticks::next(&self.zone, pattern, from)?)
+                }
+                Grain::Table => whole_table::partition().filter(|table| from <= table.interval.start()),
+                _ => None,
+            };
+        };
+        if partition.interval.start() < from { self.next(&partition) } else { Some(partition) }
+    }
+
+    /// All partitions that lie wholly inside `within`, in order. Lazy: each is made when it is asked for.
     pub fn partitions(&self, within: Interval) -> impl Iterator<Item = Partition> + '_ {
-        let first = self.partition_at(within.start()).and_then(|partition| {
-            if partition.interval.start() < within.start() { self.next(&partition) } else { Some(partition) }
-        });
-        std::iter::successors(first, |partition| self.next(partition))
-            .take_while(move |partition| partition.interval.end() <= within.end())
+        self.starting_in(within).take_while(move |partition| partition.interval.end() <= within.end())
+    }
+
+    /// All partitions that start inside `within`, in order; the last may reach beyond it. Lazy as well.
+    pub fn starting_in(&self, within: Interval) -> impl Iterator<Item = Partition> + '_ {
+        std::iter::successors(self.first_from(within.start()), |partition| self.next(partition))
+            .take_while(move |partition| partition.interval.start() < within.end())
     }
 
     /// The newest partition that has ended at or before `now`.
@@ -84,22 +124,37 @@ impl Schedule {
     /// The partition that a key names.
     ///
     /// # Errors
-    /// [`KeyError`]: not a key of this grain, no such local date or hour, or an hour that comes twice without its offset.
+    /// [`KeyError`]: not a key of this grain, no such day or hour, a local time at which no interval begins, or one that
+    /// comes twice without its offset.
     pub fn partition_for_key(&self, text: &str) -> Result<Partition, KeyError> {
-        match self.grain {
-            Grain::Day => day::for_key(&self.zone, text),
-            Grain::Hour => hour::for_key(&self.zone, text),
-        }
+        find(self, text)
     }
 
-    /// The intervals of one local date, as one span: `None` where the zone skipped the date.
+    /// The instants of one local date, as one span: `None` where the zone skipped the date.
     pub fn span_of_date(&self, date: civil::Date) -> Option<Interval> {
         day::span(&self.zone, date, date.tomorrow().ok()?)
     }
 
-    /// The span from the start of one local date to the start of another.
+    /// The span from the start of one local date to the start of another. Of weeks, it holds those that belong to the
+    /// dates: a week belongs to the month, quarter and year that hold most of its days, as its number does.
     pub fn span_of_dates(&self, from: civil::Date, to: civil::Date) -> Option<Interval> {
+        let (from, to) = match &self.grain {
+            Grain::Week(starts) => (week::first_belonging_to(from, *starts)?, week::first_belonging_to(to, *starts)?),
+            _ => (from, to),
+        };
         day::span(&self.zone, from, to)
+    }
+
+    /// The first local date after a partition of whole dates: the day after, the first of the next month.
+    pub(crate) fn date_after(grain: &Grain, first: civil::Date) -> Option<civil::Date> {
+        match grain {
+            Grain::Day => Period::Day.next_date(first),
+            Grain::Week(starts) => Period::Week(*starts).next_date(first),
+            Grain::Month => period::MONTH.next_date(first),
+            Grain::Quarter => period::QUARTER.next_date(first),
+            Grain::Year => period::YEAR.next_date(first),
+            Grain::Clock(_) | Grain::Hour | Grain::Cron(_) | Grain::Table => None,
+        }
     }
 }
 
