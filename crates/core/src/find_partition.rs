@@ -112,7 +112,7 @@ fn block(schedule: &Schedule, text: &str, blocks: Blocks, time: &LocalTime) -> R
         let write = blocks.label((time.date, block));
         return Err(KeyError::WrongForm { text: text.to_owned(), write, grain: schedule.grain().clone() });
     }
-    one_of(schedule, text, time, starts_of(block), |at| blocks.at(zone, at))
+    one_of(schedule, text, time, &starts_of(block), |at| blocks.at(zone, at))
 }
 
 /// The interval from one tick of a cron expression to the next.
@@ -131,7 +131,7 @@ fn tick(schedule: &Schedule, text: &str, pattern: &CronPattern, time: &LocalTime
             return Err(KeyError::NoBoundary { text: text.to_owned(), grain: schedule.grain().clone(), choices });
         }
     }
-    one_of(schedule, text, time, starts, |at| cron_ticks::starting(zone, pattern, at))
+    one_of(schedule, text, time, &starts, |at| cron_ticks::starting(zone, pattern, at))
 }
 
 /// Of the intervals that show the same local time, the one that is meant: the only one, or that of the written offset.
@@ -139,18 +139,18 @@ fn one_of(
     schedule: &Schedule,
     text: &str,
     time: &LocalTime,
-    starts: Vec<Timestamp>,
+    starts: &[Timestamp],
     partition: impl Fn(Timestamp) -> Option<Partition>,
 ) -> Result<Partition, KeyError> {
     let owned = || text.to_owned();
     let choices = || starts.iter().filter_map(|at| partition(*at)).map(|found| found.key.to_string()).collect();
     let passes = match time.offset {
-        None => starts.clone(),
+        None => starts.to_vec(),
         Some(offset) => {
             starts.iter().copied().filter(|at| schedule.zone().offset_seconds(*at) == offset).collect::<Vec<_>>()
         }
     };
-    let found = match (starts.as_slice(), passes.as_slice(), time.offset) {
+    let found = match (starts, passes.as_slice(), time.offset) {
         ([], ..) => None,
         (_, [], offset) => {
             let offset = offset_text(offset.unwrap_or_default());

@@ -74,10 +74,11 @@ impl Schedule {
 
     /// The partition that starts where this one ends.
     pub fn next(&self, partition: &Partition) -> Option<Partition> {
-        match &self.grain {
-            Grain::Cron(pattern) => cron_ticks::starting(&self.zone, pattern, partition.interval.end()),
-            _ => self.partition_at(partition.interval.end()),
+        let start = partition.interval.end();
+        if let Grain::Cron(pattern) = &self.grain {
+            return cron_ticks::starting(&self.zone, pattern, start);
         }
+        self.partition_at(start)
     }
 
     /// The partition that ends where this one starts.
@@ -87,16 +88,10 @@ impl Schedule {
 
     /// The first partition that starts at or after an instant.
     pub fn first_from(&self, from: Timestamp) -> Option<Partition> {
-        let Some(partition) = self.partition_at(from) else {
-            return match &self.grain {
-                // before the first tick, or the first key, of all
-                Grain::Cron(pattern) => {
-                    cron_ticks::starting(&self.zone, pattern, cron_ticks::next(&self.zone, pattern, from)?)
-                }
-                Grain::Table => whole_table::partition().filter(|table| from <= table.interval.start()),
-                _ => None,
-            };
-        };
+        if let Grain::Table = &self.grain {
+            return whole_table::partition().filter(|table| from <= table.interval.start());
+        }
+        let partition = self.partition_at(from)?;
         if partition.interval.start() < from { self.next(&partition) } else { Some(partition) }
     }
 
@@ -138,10 +133,10 @@ impl Schedule {
     /// The span from the start of one local date to the start of another. Of weeks, it holds those that belong to the
     /// dates: a week belongs to the month, quarter and year that hold most of its days, as its number does.
     pub fn span_of_dates(&self, from: civil::Date, to: civil::Date) -> Option<Interval> {
-        let (from, to) = match &self.grain {
-            Grain::Week(starts) => (week::first_belonging_to(from, *starts)?, week::first_belonging_to(to, *starts)?),
-            _ => (from, to),
-        };
+        if let Grain::Week(starts) = &self.grain {
+            let first = |date| week::first_belonging_to(date, *starts);
+            return day::span(&self.zone, first(from)?, first(to)?);
+        }
         day::span(&self.zone, from, to)
     }
 

@@ -159,7 +159,7 @@ fn tiles_around_clock_changes_of_every_zone() {
         let of_grain = parts.iter().filter_map(|part| part.get(text));
         let (intervals, micros) = of_grain.clone().fold((0, 0), |(n, t), met| (n + met.intervals, t + met.micros));
         let lengths: BTreeSet<i64> = of_grain.flat_map(|met| met.lengths.iter().copied()).collect();
-        println!("{text}: {intervals} intervals in {:.1} s, of {} lengths", micros as f64 / 1e6, lengths.len());
+        println!("{text}: {intervals} intervals in {} ms, of {} lengths", micros / 1000, lengths.len());
         assert!(intervals > 0, "no interval of grain {text}");
         if text == "day" {
             days = lengths;

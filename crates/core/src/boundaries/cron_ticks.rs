@@ -23,11 +23,9 @@ pub(crate) fn starting(zone: &Zone, pattern: &CronPattern, start: Timestamp) -> 
     if !has_key(local.date()) {
         return None;
     }
-    let mut key = format!("{}T{:02}:{:02}", local.date(), local.hour(), local.minute());
+    let minute = format!("{}T{:02}:{:02}", local.date(), local.hour(), local.minute());
     // where a gap ended within a minute, the first instant after it has seconds
-    if local.second() != 0 {
-        key.push_str(&format!(":{:02}", local.second()));
-    }
+    let mut key = if local.second() == 0 { minute } else { format!("{minute}:{:02}", local.second()) };
     if pattern.ticks_in_both_passes() && zone.instants_of(local).len() > 1 {
         key.push_str(&zone.offset_text(start));
     }
