@@ -8,8 +8,8 @@ use std::{error::Error, process::ExitCode};
 
 use thrice_checks::{Check, Rule, Subject, compile, run};
 use thrice_core::{
+    column_bounds::ColumnBounds,
     identifier::{Identifier, TableName},
-    interval_bounds::ColumnBounds,
     time::civil::date,
 };
 use tokio_postgres::NoTls;

@@ -3,7 +3,7 @@
 //! A check for duplicates needs its rows grouped and becomes a sub-select of the same statement. The figure is the
 //! number of rows that break the rule, or for a rule about the number of rows, that number.
 
-use thrice_core::{identifier::Identifier, interval_bounds::ColumnBounds};
+use thrice_core::{column_bounds::ColumnBounds, identifier::Identifier};
 use tokio_postgres::types::{ToSql, Type};
 
 use crate::rule::{Check, Rule, Subject};

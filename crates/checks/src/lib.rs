@@ -4,7 +4,7 @@
 //!
 //! ```
 //! use thrice_checks::{Check, Rule, Subject, compile};
-//! use thrice_core::{identifier::{Identifier, TableName}, interval_bounds::ColumnBounds, time::civil::date};
+//! use thrice_core::{identifier::{Identifier, TableName}, column_bounds::ColumnBounds, time::civil::date};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let subject = Subject {

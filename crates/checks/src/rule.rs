@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde::Serialize;
 use thrice_core::{
+    column_bounds::ColumnBounds,
     identifier::{Identifier, TableName},
-    interval_bounds::ColumnBounds,
 };
 
 /// A named check.

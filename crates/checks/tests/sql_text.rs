@@ -2,8 +2,8 @@
 
 use thrice_checks::{Check, Rule, Subject, compile};
 use thrice_core::{
+    column_bounds::ColumnBounds,
     identifier::{Identifier, TableName},
-    interval_bounds::ColumnBounds,
     time::civil::date,
 };
 

@@ -63,9 +63,10 @@ fn of_set(error: SetError) -> Failed {
         SetError::Backwards { from, to } => {
             Fault::new(ErrorCode::RangeBackwards, what).fix(format!("--from {to} --to {from}"))
         }
-        SetError::TooMany => Fault::new(ErrorCode::TooManyIntervals, what)
+        SetError::TooMany { .. } => Fault::new(ErrorCode::TooManyIntervals, what)
             .why("a call works through its intervals one after the other, and holds the whole list")
-            .fix("name a year or less at a time"),
+            .fix("one call with --from and --to for each half, split where the message says"),
+        SetError::Nothing { .. } => Fault::new(ErrorCode::BadKey, what).fix("name a longer stretch, or a key"),
         SetError::Empty | SetError::OutOfRange { .. } => {
             Fault::new(ErrorCode::BadKey, what).fix("name a key such as 2026-03-24, or yesterday")
         }
@@ -83,13 +84,18 @@ fn of_key(error: &KeyError) -> Fault {
             Fault::new(ErrorCode::BadKey, what).fix(format!("write {write}"))
         }
         KeyError::NeedlessOffset { write, .. } => Fault::new(ErrorCode::BadKey, what).fix(format!("write {write}")),
-        KeyError::ComesTwice { choices, .. } | KeyError::OtherOffset { choices, .. } => {
+        KeyError::ComesTwice { choices, .. }
+        | KeyError::OtherOffset { choices, .. }
+        | KeyError::NoBoundary { choices, .. } => {
             Fault::new(ErrorCode::BadKey, what).fix(format!("write {}", choices.join(" or ")))
         }
         KeyError::WrongForm { write: None, grain, .. } => Fault::new(ErrorCode::BadKey, what)
             .fix(format!("write a key such as {}, or yesterday, -3, 2026-03, 2026-W13", grain.key_form())),
         KeyError::OutOfRange { .. } => {
             Fault::new(ErrorCode::BadKey, what).fix("name a key such as 2026-03-24, or yesterday")
+        }
+        KeyError::NoSuchDay { what: is, .. } if *is != "a day" => {
+            Fault::new(ErrorCode::BadKey, what).fix(format!("write {is} of the calendar"))
         }
         KeyError::NoSuchDay { .. } => {
             Fault::new(ErrorCode::BadKey, what).fix("write a day of the calendar, such as 2026-02-28")

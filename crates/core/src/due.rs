@@ -1,5 +1,7 @@
 //! Which partitions `run` takes: what has ended, waited out its delay, and has no receipt. Pure; the time is an argument.
 
+use crate::boundaries::whole_table;
+use crate::grain::Grain;
 use crate::interval::Interval;
 use crate::schedule::{Partition, Schedule};
 use crate::time::{Timestamp, later};
@@ -53,8 +55,12 @@ pub enum NotDue {
 }
 
 impl DuePolicy {
-    /// The instant from which a partition is due: its end plus the delay.
+    /// The instant from which a partition is due: its end plus the delay. A whole table is never over, and due from the
+    /// pipeline's start on.
     pub fn due_at(&self, partition: &Partition) -> Timestamp {
+        if partition.is_whole_table() {
+            return self.start;
+        }
         later(partition.interval.end(), self.delay).unwrap_or(Timestamp::MAX)
     }
 
@@ -64,6 +70,9 @@ impl DuePolicy {
     /// [`NotDue`] with the reason.
     pub fn check(&self, partition: &Partition, as_of: Timestamp) -> Result<(), NotDue> {
         let interval = partition.interval;
+        if partition.is_whole_table() {
+            return if self.start <= as_of { Ok(()) } else { Err(NotDue::BeforeStart { start: self.start }) };
+        }
         if interval.start() < self.start {
             return Err(NotDue::BeforeStart { start: self.start });
         }
@@ -79,15 +88,43 @@ impl DuePolicy {
         if due_at > as_of { Err(NotDue::Delay { due_at }) } else { Ok(()) }
     }
 
-    /// All partitions that are due at `as_of`, oldest first, whatever the ledger says of them.
+    /// All partitions that are due at `as_of`, oldest first, whatever the ledger says of them. Lazy, as the schedule is.
     pub fn all_due<'a>(&self, schedule: &'a Schedule, as_of: Timestamp) -> impl Iterator<Item = Partition> + use<'a> {
         let policy = self.clone();
+        let table = self.whole_table(schedule, as_of);
         Interval::new(self.start, self.end.map_or(as_of, |end| end.min(as_of)))
             .ok()
             .map(|within| schedule.partitions(within))
             .into_iter()
             .flatten()
             .take_while(move |partition| policy.due_at(partition) <= as_of)
+            .chain(table)
+    }
+
+    /// All partitions that are due at `as_of`, newest first, whatever the ledger says of them.
+    ///
+    /// Lazy: nothing is held but the current partition, however many there are.
+    pub fn newest_due<'a>(
+        &self,
+        schedule: &'a Schedule,
+        as_of: Timestamp,
+    ) -> impl Iterator<Item = Partition> + use<'a> {
+        let (not_yet, policy) = (self.clone(), self.clone());
+        let table = self.whole_table(schedule, as_of);
+        let newest = if schedule.grain() == &Grain::Table {
+            None
+        } else {
+            schedule.latest_complete(self.end.map_or(as_of, |end| end.min(as_of)))
+        };
+        std::iter::successors(newest, |partition| schedule.previous(partition))
+            .skip_while(move |partition| not_yet.due_at(partition) > as_of)
+            .take_while(move |partition| partition.interval.start() >= policy.start)
+            .chain(table)
+    }
+
+    fn whole_table(&self, schedule: &Schedule, as_of: Timestamp) -> Option<Partition> {
+        let table = (schedule.grain() == &Grain::Table).then(whole_table::partition).flatten();
+        table.filter(|table| self.due_at(table) <= as_of)
     }
 
     /// The partitions that a run takes by itself at `as_of`, newest first: due, not in `settled`, and within the catch-up.
@@ -97,29 +134,26 @@ impl DuePolicy {
         self.to_run_and_beyond(schedule, as_of, settled).0
     }
 
-    /// The same, and how many more are due beyond the catch-up.
+    /// The same, and how many more are due beyond the catch-up. Those are counted, not held.
     pub fn to_run_and_beyond(
         &self,
         schedule: &Schedule,
         as_of: Timestamp,
         settled: impl Fn(Timestamp) -> bool,
     ) -> (Vec<Partition>, usize) {
-        let mut open: Vec<Partition> =
-            self.all_due(schedule, as_of).filter(|partition| !settled(partition.interval.start())).collect();
-        open.reverse();
-        let all = open.len();
-        if let CatchUp::Newest(most) = self.catch_up {
-            open.truncate(usize::try_from(most).unwrap_or(usize::MAX));
-        }
-        let beyond = all - open.len();
-        (open, beyond)
+        let mut open = self.newest_due(schedule, as_of).filter(|partition| !settled(partition.interval.start()));
+        let most = match self.catch_up {
+            CatchUp::All => usize::MAX,
+            CatchUp::Newest(most) => usize::try_from(most).unwrap_or(usize::MAX),
+        };
+        let taken = open.by_ref().take(most).collect();
+        (taken, open.count())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::grain::Grain;
     use crate::time::Zone;
 
     fn at(text: &str) -> Timestamp {

@@ -7,15 +7,16 @@ use jiff::tz::{Offset, TimeZone};
 
 use crate::time::civil;
 
-/// A canonical key such as `2026-03-24`, `2026-03-24T05` or `2026-11-01T01-04:00`. Made by a schedule only.
+/// A canonical key such as `2026-03-24`, `2026-03-24T05`, `2026-11-01T01:30-04:00`, `2026-W13` or `2026-Q1`. Made by a
+/// schedule only.
 ///
-/// Keys of one pipeline order as the starts of their intervals. Hours that come twice carry their offsets and order as
+/// Keys of one pipeline order as the starts of their intervals. Local times that come twice carry their offsets and order as
 /// instants; as bare text they would not: `02+01:00` is later than `02+02:00`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct IntervalKey(String);
 
-/// Length of `2026-03-24T05`, the part before an offset.
-const HOUR_FORM: usize = 13;
+/// Length of `2026-03-24T`: an offset can only come after it.
+const DATE_FORM: usize = 11;
 
 impl IntervalKey {
     pub(crate) fn new(text: String) -> Self {
@@ -29,16 +30,18 @@ impl IntervalKey {
 
     /// The local part, and the instant in seconds since 1970 where the key carries an offset.
     fn parts(&self) -> (&str, Option<i64>) {
-        match self.0.split_at_checked(HOUR_FORM) {
-            Some((local, offset)) if !offset.is_empty() => (local, instant(local, offset)),
-            _ => (&self.0, None),
+        let sign = self.0.get(DATE_FORM..).and_then(|time| time.find(['+', '-']));
+        match sign.and_then(|at| self.0.split_at_checked(DATE_FORM + at)) {
+            Some((local, offset)) => (local, instant(local, offset)),
+            None => (&self.0, None),
         }
     }
 }
 
-/// The instant of a local hour at an offset, in seconds since 1970.
+/// The instant of a local time at an offset, in seconds since 1970.
 fn instant(local: &str, offset: &str) -> Option<i64> {
-    let time: civil::DateTime = format!("{local}:00").parse().ok()?;
+    let time: civil::DateTime =
+        if local.contains(':') { local.parse().ok()? } else { format!("{local}:00").parse().ok()? };
     Some(TimeZone::fixed(Offset::from_seconds(parse_offset(offset)?).ok()?).to_timestamp(time).ok()?.as_second())
 }
 
@@ -106,6 +109,8 @@ mod tests {
         assert!(key("2026-10-25T02+02:00") < key("2026-10-25T02+01:00"));
         assert!(key("2026-10-25T02+01:00") < key("2026-10-25T03"));
         assert!(key("2026-10-25") < key("2026-10-26"));
+        assert!(key("2026-11-01T01:45-04:00") < key("2026-11-01T01:00-05:00"));
+        assert!(key("2026-11-01T01:45-05:00") < key("2026-11-01T02:00"));
         // Cordoba 1991: the clocks went back by two hours, so that 22 and 23 came twice in turn
         assert!(key("1991-03-02T23-02:00") < key("1991-03-02T22-04:00"));
         assert!(key("1991-03-02T21") < key("1991-03-02T22-02:00"));

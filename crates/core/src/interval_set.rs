@@ -1,11 +1,16 @@
 //! Sets of intervals as people write them: a key, a coarser key, a comma list, `yesterday`, `-3`, from–to.
 //!
-//! Pure: everything relative takes `as_of`. Both ends of a range are included, as in tickets; the half-open instants are
-//! the caller's to echo.
+//! A coarser key stands for the intervals that begin in it: `2026-03` for the days of March, a date for its hours,
+//! `2026` for its weeks (those whose keys say 2026). Pure: everything relative takes `as_of`. Both ends of a range are
+//! included, as in tickets; the half-open instants are the caller's to echo.
 
+use crate::find_partition::{find_written, other_grain, refuse};
 use crate::grain::Grain;
 use crate::interval::Interval;
-use crate::schedule::{KeyError, Partition, Schedule, parse_date};
+use crate::interval_key::IntervalKey;
+use crate::key_error::KeyError;
+use crate::read_key::{LocalTime, Written, read};
+use crate::schedule::{Partition, Schedule};
 use crate::time::{Timestamp, civil};
 
 /// Most intervals of one call.
@@ -14,16 +19,12 @@ pub const MOST: usize = 100_000;
 /// The partitions of a comma list, in the order of their intervals, each once.
 ///
 /// # Errors
-/// [`SetError`] for the first part that names nothing.
+/// [`SetError`] for the first part that names nothing, and where there are more than [`MOST`].
 pub fn parse(schedule: &Schedule, text: &str, as_of: Timestamp) -> Result<Vec<Partition>, SetError> {
-    let mut found = Vec::new();
-    for part in text.split(',') {
-        add(&mut found, part_of(schedule, part.trim(), as_of)?.collect(schedule)?)?;
-    }
-    Ok(in_order(found))
+    parse_all(schedule, [text], as_of)
 }
 
-/// The partitions of several texts together.
+/// The partitions of several comma lists together.
 ///
 /// # Errors
 /// As [`parse`].
@@ -33,8 +34,12 @@ pub fn parse_all<'a>(
     as_of: Timestamp,
 ) -> Result<Vec<Partition>, SetError> {
     let mut found = Vec::new();
-    for text in texts {
-        add(&mut found, parse(schedule, text, as_of)?)?;
+    for part in texts.into_iter().flat_map(|text| text.split(',')) {
+        found.extend(part_of(schedule, part.trim(), as_of)?.collect(schedule, part.trim())?);
+        if found.len() > MOST {
+            found = in_order(found);
+            limit(&found)?;
+        }
     }
     Ok(in_order(found))
 }
@@ -46,12 +51,12 @@ pub fn parse_all<'a>(
 /// [`SetError`] also where the range runs backwards or is too long.
 pub fn range(schedule: &Schedule, from: &str, to: &str, as_of: Timestamp) -> Result<Vec<Partition>, SetError> {
     let (first, last) = (part_of(schedule, from.trim(), as_of)?.span(), part_of(schedule, to.trim(), as_of)?.span());
+    let backwards = || SetError::Backwards { from: from.to_owned(), to: to.to_owned() };
     if first.start() >= last.end() || first.start() > last.start() {
-        return Err(SetError::Backwards { from: from.to_owned(), to: to.to_owned() });
+        return Err(backwards());
     }
-    let span = Interval::new(first.start(), last.end())
-        .map_err(|_| SetError::Backwards { from: from.to_owned(), to: to.to_owned() })?;
-    Part::Span(span).collect(schedule)
+    let span = Interval::new(first.start(), last.end()).map_err(|_| backwards())?;
+    Part::Span(span).collect(schedule, from.trim())
 }
 
 /// What one word of a set stands for.
@@ -68,20 +73,27 @@ impl Part {
         }
     }
 
-    fn collect(self, schedule: &Schedule) -> Result<Vec<Partition>, SetError> {
+    fn collect(self, schedule: &Schedule, text: &str) -> Result<Vec<Partition>, SetError> {
         match self {
             Self::One(partition) => Ok(vec![partition]),
             Self::Span(span) => {
-                let found: Vec<Partition> = schedule.partitions(span).take(MOST + 1).collect();
-                if found.len() > MOST { Err(SetError::TooMany) } else { Ok(found) }
+                let found: Vec<Partition> = schedule.starting_in(span).take(MOST + 1).collect();
+                if found.is_empty() {
+                    return Err(SetError::Nothing { text: text.to_owned(), grain: schedule.grain().clone() });
+                }
+                limit(&found)?;
+                Ok(found)
             }
         }
     }
 }
 
-fn add(found: &mut Vec<Partition>, more: Vec<Partition>) -> Result<(), SetError> {
-    found.extend(more);
-    if found.len() > MOST { Err(SetError::TooMany) } else { Ok(()) }
+/// Refuses more than [`MOST`], of partitions in order.
+fn limit(found: &[Partition]) -> Result<(), SetError> {
+    match (found.get(MOST - 1), found.get(MOST)) {
+        (Some(last), Some(next)) => Err(SetError::TooMany { last: last.key.clone(), next: next.key.clone() }),
+        _ => Ok(()),
+    }
 }
 
 fn in_order(mut found: Vec<Partition>) -> Vec<Partition> {
@@ -100,7 +112,7 @@ fn part_of(schedule: &Schedule, text: &str, as_of: Timestamp) -> Result<Part, Se
     let none = || SetError::OutOfRange { text: text.to_owned() };
     if text == "yesterday" {
         let date = schedule.zone().date(as_of).yesterday().map_err(|_| none())?;
-        return dates(schedule, date, date.tomorrow().map_err(|_| none())?, text);
+        return written(schedule, text, &Written::Date(date));
     }
     if let Some(back) =
         text.strip_prefix('-').filter(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
@@ -115,50 +127,50 @@ fn part_of(schedule: &Schedule, text: &str, as_of: Timestamp) -> Result<Part, Se
         }
         return Ok(Part::One(partition));
     }
-    if let Some(part) = coarser(schedule, text)? {
-        return Ok(part);
-    }
-    schedule.partition_for_key(text).map(Part::One).map_err(SetError::Key)
+    let suits = |meant: &Written, grain: &Grain| meant.is_key_of(grain) || meant.is_coarser_than(grain);
+    let meant = read(text).map_err(|unread| SetError::Key(refuse(schedule, text, unread, suits)))?;
+    written(schedule, text, &meant)
 }
 
-/// `2026-03-24` on an hourly pipeline, `2026-W13`, `2026-03`, `2026-Q1`, `2026`.
-fn coarser(schedule: &Schedule, text: &str) -> Result<Option<Part>, SetError> {
-    let digits = |part: &str, width: usize| part.len() == width && part.bytes().all(|b| b.is_ascii_digit());
+/// A key of the grain, or the intervals of something coarser.
+fn written(schedule: &Schedule, text: &str, meant: &Written) -> Result<Part, SetError> {
+    if meant.is_key_of(schedule.grain()) || !meant.is_coarser_than(schedule.grain()) {
+        return if text == "yesterday" && !meant.is_key_of(schedule.grain()) {
+            Err(SetError::Key(other_grain(schedule, text, meant)))
+        } else {
+            find_written(schedule, text, meant).map(Part::One).map_err(SetError::Key)
+        };
+    }
     let out = || SetError::OutOfRange { text: text.to_owned() };
-    let first_of = |year: i16, month: i8| civil::Date::new(year, month, 1).map_err(|_| out());
-    let months = |year: i16, month: i16, count: i16| -> Result<Part, SetError> {
-        let next = month - 1 + count;
-        let narrow = |value: i16| i8::try_from(value).map_err(|_| out());
-        dates(schedule, first_of(year, narrow(month)?)?, first_of(year + next / 12, narrow(next % 12 + 1)?)?, text)
-    };
-    if schedule.grain() == Grain::Hour && text.len() == 10 && text.split('-').count() == 3 {
-        let date = parse_date(text, schedule.grain()).map_err(SetError::Key)?;
-        return dates(schedule, date, date.tomorrow().map_err(|_| out())?, text).map(Some);
+    let never = || SetError::Key(KeyError::NeverWas { text: text.to_owned(), zone: schedule.zone().name().to_owned() });
+    if let Written::Time(time) = meant {
+        return hour(schedule, time).map(Part::Span).ok_or_else(never);
     }
-    if digits(text, 4) {
-        return months(text.parse().map_err(|_| out())?, 1, 12).map(Some);
+    let (from, to) = meant.dates().ok_or_else(out)?;
+    match schedule.span_of_dates(from, to) {
+        Some(span) => Ok(Part::Span(span)),
+        None if is_skipped(schedule, from, to) => Err(never()),
+        None => Err(out()),
     }
-    let Some((year, rest)) = text.split_once('-').filter(|(year, _)| digits(year, 4)) else { return Ok(None) };
-    let year: i16 = year.parse().map_err(|_| out())?;
-    if digits(rest, 2) {
-        let month: i16 = rest.parse().map_err(|_| out())?;
-        return if (1..=12).contains(&month) { months(year, month, 1).map(Some) } else { Err(out()) };
-    }
-    if let Some(quarter) = rest.strip_prefix('Q').filter(|quarter| digits(quarter, 1)) {
-        let quarter: i16 = quarter.parse().map_err(|_| out())?;
-        return if (1..=4).contains(&quarter) { months(year, quarter * 3 - 2, 3).map(Some) } else { Err(out()) };
-    }
-    if let Some(week) = rest.strip_prefix('W').filter(|week| digits(week, 2)) {
-        let week: i8 = week.parse().map_err(|_| out())?;
-        let monday = civil::ISOWeekDate::new(year, week, civil::Weekday::Monday).map_err(|_| out())?.date();
-        let after = monday.checked_add(jiff::Span::new().days(7)).map_err(|_| out())?;
-        return dates(schedule, monday, after, text).map(Some);
-    }
-    Ok(None)
 }
 
-fn dates(schedule: &Schedule, from: civil::Date, to: civil::Date, text: &str) -> Result<Part, SetError> {
-    schedule.span_of_dates(from, to).map(Part::Span).ok_or_else(|| SetError::OutOfRange { text: text.to_owned() })
+/// Whether a stretch of dates has both its ends and no time between them.
+fn is_skipped(schedule: &Schedule, from: civil::Date, to: civil::Date) -> bool {
+    let exists = |date: civil::Date| {
+        schedule.zone().first_instant_at_or_after(date.to_datetime(civil::Time::midnight())).is_some()
+    };
+    exists(from) && exists(to)
+}
+
+/// From the first instant of a local hour to the end of its last pass.
+fn hour(schedule: &Schedule, time: &LocalTime) -> Option<Interval> {
+    let hours = Schedule::new(Grain::Hour, schedule.zone().clone());
+    let start = time.datetime();
+    let end = start.checked_add(jiff::SignedDuration::from_hours(1)).ok()?;
+    let shown = |local| schedule.zone().instants_of(local);
+    let first = hours.first_from(schedule.zone().first_instant_at_or_after(start)?)?.interval.start();
+    let last = shown(end).last().copied().or_else(|| schedule.zone().first_instant_at_or_after(end))?;
+    (schedule.zone().local(first) < end).then(|| Interval::new(first, last).ok())?
 }
 
 /// A text that names no set of intervals.
@@ -187,8 +199,21 @@ pub enum SetError {
         to: String,
     },
     /// Over the limit.
-    #[error("more than {MOST} intervals; split the range")]
-    TooMany,
+    #[error("more than {MOST} intervals; split the set: the first {MOST} end with {last}, go on from {next}")]
+    TooMany {
+        /// The last key of a first call.
+        last: IntervalKey,
+        /// The first key of the next.
+        next: IntervalKey,
+    },
+    /// A stretch of the calendar in which no interval begins.
+    #[error("no interval of grain {grain} begins in {text}")]
+    Nothing {
+        /// What was written.
+        text: String,
+        /// The pipeline's grain.
+        grain: Grain,
+    },
     /// Outside the calendar.
     #[error("{text:?} lies outside the calendar")]
     OutOfRange {
@@ -245,7 +270,11 @@ mod tests {
         assert_eq!(range(&day, "2026-03-24", "2026-03-24", now).unwrap().len(), 1);
         assert_eq!(range(&day, "2026-02", "2026-03-02", now).unwrap().len(), 30);
         assert!(matches!(range(&day, "2026-03-24", "2026-03-20", now), Err(SetError::Backwards { .. })));
-        assert_eq!(range(&day, "0001", "9998", now), Err(SetError::TooMany));
+        let refused = range(&day, "0001", "9998", now).unwrap_err().to_string();
+        assert_eq!(
+            refused,
+            "more than 100000 intervals; split the set: the first 100000 end with 0274-10-16, go on from 0274-10-17"
+        );
     }
 
     #[test]

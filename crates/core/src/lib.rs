@@ -27,10 +27,12 @@
 //!
 //! | question | module |
 //! |---|---|
-//! | Which data intervals are there, and what are they called? | [`schedule`], [`grain`], [`interval`], [`interval_key`] |
+//! | Which data intervals are there, and what are they called? | [`schedule`], [`grain`], [`clock_step`], [`cron_pattern`], [`interval`], [`interval_key`] |
+//! | A text is no key of this pipeline: what to type instead? | [`key_error`] |
 //! | Which intervals does `2026-03`, `yesterday` or a comma list name? | [`interval_set`] |
 //! | Which of them may run now, and why not the others? | [`due`] |
-//! | What are an interval's bounds in the target's column? | [`interval_bounds`] |
+//! | When is a published partition made again, and from when on does it stand? | [`late_policy`] |
+//! | What are an interval's bounds in the target's column? | [`column_bounds`] |
 //! | What may a run do next? | [`run`] as types, [`run_state`] as stored |
 //! | An error came back: again, never, or first find out what happened? | [`retry`], [`failure_class`], [`sqlstate`] |
 //! | Where does a partition stand? Why, and what would change it? | [`partition_status`], [`why`] |
@@ -43,11 +45,19 @@
 //! the pipeline's zone is aligned to the grain, so intervals follow each other without gap and without overlap, whatever
 //! the clocks do:
 //!
-//! * A day starts at the first instant of its local date. Where midnight was skipped that is later than 00:00; a date
-//!   that was skipped altogether has no interval.
-//! * An hour starts when the wall clock enters an hour. An hour that comes twice is two intervals, and the key of each
-//!   carries its offset. A shift of half an hour, as on Lord Howe Island, starts no hour by itself: it makes one of
-//!   90 minutes in autumn and one of 30 in spring.
+//! * A day starts at the first instant of its local date, and so do a week, a month, a quarter and a year with their
+//!   first date. Where midnight was skipped that is later than 00:00; a date that was skipped altogether has no interval.
+//! * An hour, or a part of an hour, starts when the wall clock enters it. What comes twice is two intervals, and the key
+//!   of each carries its offset. A shift of half an hour, as on Lord Howe Island, starts no hour by itself: it makes one
+//!   of 90 minutes in autumn and one of 30 in spring.
+//! * Six hours start when the wall clock shows a multiple of six, or jumps over one. An hour that comes again in their
+//!   middle makes them longer.
+//! * With a cron expression an interval goes from tick to tick. Fixed times of the day tick once: after the gap that
+//!   swallowed them, in the first of two passes. Patterns with `*` or `/` in minute or hour skip the gap and tick in both
+//!   passes.
+//! * A whole table has one partition.
+//!
+//! Weeks are numbered as ISO 8601 does, by the year and week that hold most of their days, on whichever day they start.
 //!
 //! ```
 //! use thrice_core::{Grain, Schedule, Zone};
@@ -64,6 +74,34 @@
 //! let island = Schedule::new(Grain::Hour, Zone::named("Australia/Lord_Howe")?);
 //! assert_eq!(island.partition_for_key("2024-04-07T01")?.interval.seconds(), 90 * 60);
 //! assert_eq!(island.partition_for_key("2024-10-06T02")?.interval.seconds(), 30 * 60);
+//!
+//! let weeks = Schedule::new(Grain::week_from("sunday")?, Zone::named("America/New_York")?);
+//! let week = weeks.partition_at("2026-03-24T12:00:00Z".parse()?).unwrap();
+//! assert_eq!((week.key.as_str(), week.target_date.to_string().as_str()), ("2026-W13", "2026-03-22"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Late data
+//!
+//! ```
+//! use thrice_core::due::{CatchUp, DuePolicy};
+//! use thrice_core::late_policy::{LatePolicy, Maturity, Published, Revisits};
+//! use thrice_core::{Grain, Schedule, Zone};
+//!
+//! let schedule = Schedule::new(Grain::Day, Zone::named("Asia/Seoul")?);
+//! let due = DuePolicy {
+//!     start: "2026-03-01T00:00:00+09:00".parse()?,
+//!     end: None,
+//!     delay: std::time::Duration::from_secs(7800),
+//!     catch_up: CatchUp::All,
+//! };
+//! // made again with the next day and the third after it; final from the first of them on, closed by the second
+//! let policy = LatePolicy::new(Revisits::List(vec![1, 3]), Some(1), Some(3))?;
+//! let day = schedule.partition_for_key("2026-03-24")?;
+//! let at = "2026-03-26T02:10:00+09:00".parse()?;
+//! let published = Published::default();
+//! assert_eq!(policy.maturity(&schedule, &due, &day, published, at), Maturity::Provisional);
+//! assert_eq!(policy.revisits_due(&schedule, &due, &day, published, at), [1]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -84,17 +122,24 @@
 //! ```
 
 pub mod actor;
+mod boundaries;
+pub mod clock_step;
 pub mod code;
+pub mod column_bounds;
+pub mod cron_pattern;
 pub mod due;
 pub mod duration;
 pub mod failure_class;
+mod find_partition;
 pub mod grain;
 pub mod identifier;
 pub mod interval;
-pub mod interval_bounds;
 pub mod interval_key;
 pub mod interval_set;
+pub mod key_error;
+pub mod late_policy;
 pub mod partition_status;
+mod read_key;
 pub mod reason;
 pub mod reserved_schema;
 pub mod retry;
@@ -102,6 +147,7 @@ pub mod run;
 pub mod run_state;
 pub mod schedule;
 pub mod sqlstate;
+mod suggest_key;
 pub mod text;
 pub mod time;
 pub mod why;

@@ -2,6 +2,7 @@
 
 use crate::due::NotDue;
 use crate::failure_class::{FailureClass, words};
+use crate::late_policy::Maturity;
 use crate::run_state::RunState;
 use crate::time::Timestamp;
 
@@ -67,13 +68,20 @@ pub struct PartitionFacts {
     pub last_run: Option<(RunState, Option<FailureClass>)>,
     /// When the next try may start.
     pub retry_at: Option<Timestamp>,
+    /// How settled the published rows are by the late-data policy; `None` where there is none: final at once.
+    pub maturity: Option<Maturity>,
 }
 
 impl PartitionStatus {
     /// Derives the status. `due` is the answer of [`DuePolicy::check`](crate::due::DuePolicy::check) at `as_of`.
     pub fn derive(facts: &PartitionFacts, due: Result<(), NotDue>, as_of: Timestamp) -> Self {
         if facts.published {
-            return if facts.closed { Self::Closed } else { Self::Final };
+            return match facts.maturity {
+                _ if facts.closed => Self::Closed,
+                Some(Maturity::Closed) => Self::Closed,
+                Some(Maturity::Provisional) => Self::Provisional,
+                Some(Maturity::Final) | None => Self::Final,
+            };
         }
         if facts.claimed || matches!(facts.last_run, Some((RunState::Unknown, _))) {
             return Self::Running;
@@ -166,6 +174,10 @@ mod tests {
         assert_eq!(status(failed), PartitionStatus::Final);
         assert_eq!(PartitionStatus::flags(&failed), [PartitionFlag::LastRunFailed]);
         assert_eq!(status(PartitionFacts { closed: true, ..published }), PartitionStatus::Closed);
+        let of = |maturity| status(PartitionFacts { maturity: Some(maturity), ..published });
+        assert_eq!(of(Maturity::Provisional), PartitionStatus::Provisional);
+        assert_eq!(of(Maturity::Final), PartitionStatus::Final);
+        assert_eq!(of(Maturity::Closed), PartitionStatus::Closed);
     }
 
     #[test]

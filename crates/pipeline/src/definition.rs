@@ -171,7 +171,7 @@ impl Definition {
     pub(crate) fn interval_json(&self) -> Value {
         let zone = &self.interval.zone;
         json!({
-            "grain": self.interval.grain.as_str(),
+            "grain": self.interval.grain.to_string(),
             "time_zone": zone.name(),
             "start": zone.rfc3339(self.interval.start),
             "end": self.interval.end.map(|end| zone.rfc3339(end)),

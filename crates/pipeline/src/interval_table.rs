@@ -36,11 +36,11 @@ pub struct IntervalRules {
 impl IntervalRules {
     /// The intervals without start and end.
     pub fn schedule(&self) -> Schedule {
-        Schedule::new(self.grain, self.zone.clone())
+        Schedule::new(self.grain.clone(), self.zone.clone())
     }
 }
 
-const USE_DAY: &str = "grain = \"day\" or grain = \"hour\"";
+const USE_DAY: &str = "grain = \"day\"";
 
 pub(crate) fn read(root: &mut Reader<'_, '_>, project_zone: Option<&Zone>) -> Option<IntervalRules> {
     let Some(field) = root.take("interval") else {
@@ -81,7 +81,7 @@ pub(crate) fn read(root: &mut Reader<'_, '_>, project_zone: Option<&Zone>) -> Op
     table.finish();
     let schedule = schedule?;
     Some(IntervalRules {
-        grain: schedule.grain(),
+        grain: schedule.grain().clone(),
         zone: schedule.zone().clone(),
         start: start_at?,
         end: end_at.map(|(at, _)| at),
@@ -91,29 +91,58 @@ pub(crate) fn read(root: &mut Reader<'_, '_>, project_zone: Option<&Zone>) -> Op
 }
 
 fn grain(table: &mut Reader<'_, '_>) -> Option<Grain> {
-    let Some((text, field)) = table.string("grain") else {
+    let written = table.string("grain");
+    let week_start = table.string("week_start");
+    let Some((text, field)) = written else {
         if !table.has("grain") && !table.has("cron") {
             table.missing("grain", USE_DAY);
         }
         return None;
     };
-    match Grain::parse(text) {
-        Ok(grain) => Some(grain),
-        Err(GrainError::NotBuilt(_)) => {
+    let grain = match Grain::parse(text) {
+        Ok(Grain::Table) => {
             table.refuse_feature(
                 format!("grain {text:?} is known, but not built in this version"),
                 field.span,
-                &format!("{USE_DAY}, and aggregate further in a view"),
+                &format!("{USE_DAY}, one partition a day"),
             );
-            None
+            return None;
         }
-        Err(GrainError::Unknown(_)) => {
+        Ok(grain) => grain,
+        Err(error) => {
+            let nearest = match &error {
+                GrainError::Unknown { nearest, .. } => nearest.clone(),
+                GrainError::OtherWord { write, .. } => Some(write.clone()),
+                GrainError::Uneven { around, .. } => around.first().cloned(),
+                GrainError::UnknownWeekday { .. } => None,
+            };
             let diagnostic = table
-                .error(ErrorCode::UnknownGrain, format!("{text:?} is not a grain"))
+                .error(ErrorCode::UnknownGrain, error.to_string())
                 .at(field.span)
-                .why("the grains of the format are N minutes, hour, N hours, day, week, month, quarter, year and table; this version has hour and day")
-                .fix(if text.starts_with("hour") || text == "1h" || text == "1 hour" { "grain = \"hour\"" } else { "grain = \"day\"" });
+                .why("the grains are N minutes, hour, N hours, day, week, month, quarter and year; minutes and hours divide a day")
+                .fix(format!("grain = {:?}", nearest.as_deref().unwrap_or("day")));
             table.report(diagnostic);
+            return None;
+        }
+    };
+    let Some((weekday, field)) = week_start else { return Some(grain) };
+    if !matches!(grain, Grain::Week(_)) {
+        table.bad_value(
+            &field,
+            format!("`{}` belongs to weeks; the grain is {grain}", field.path),
+            "remove it, or grain = \"week\"",
+        );
+        return None;
+    }
+    match Grain::week_from(weekday) {
+        Ok(grain) => Some(grain),
+        Err(error) => {
+            let nearest = match &error {
+                GrainError::UnknownWeekday { nearest, .. } => *nearest,
+                GrainError::Unknown { .. } | GrainError::OtherWord { .. } | GrainError::Uneven { .. } => None,
+            };
+            let fix = format!("week_start = {:?}", nearest.unwrap_or("monday"));
+            table.bad_value(&field, format!("`{}`: {error}", field.path), fix);
             None
         }
     }

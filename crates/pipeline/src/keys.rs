@@ -23,6 +23,8 @@ pub enum Kind {
     Text,
     /// One of these words.
     OneOf(&'static [&'static str]),
+    /// The grain of an interval.
+    Grain,
     /// An IANA time zone.
     Zone,
     /// An interval key, or a date or time on a boundary.
@@ -247,8 +249,14 @@ pub const KEYS: &[Key] = &[
         "boundaries by a cron expression",
         "grain = \"day\" with `delay`: the delay says when it runs, the grain what it covers",
     ),
-    later("interval", "week_start", "first day of a week", "it belongs to weeks; use grain = \"day\""),
-    pipeline("interval", "grain", Kind::OneOf(&["hour", "day"]), Unwritten::Required, "length of an interval"),
+    pipeline("interval", "grain", Kind::Grain, Unwritten::Required, "length of an interval"),
+    pipeline(
+        "interval",
+        "week_start",
+        Kind::OneOf(&["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]),
+        Unwritten::Said("`\"monday\"`"),
+        "first day of a week, with `grain = \"week\"`",
+    ),
     pipeline(
         "interval",
         "time_zone",

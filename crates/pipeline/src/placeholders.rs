@@ -136,14 +136,14 @@ impl Query {
         grain: Grain,
         vars: &BTreeMap<String, VarValue>,
     ) -> Result<Checked<Self>, Diagnostics> {
-        Self::read_for(file, bytes, grain, vars, None)
+        Self::read_for(file, bytes, &grain, vars, None)
     }
 
     /// The same for a query whose rows go into a known target.
     pub(crate) fn read_for(
         file: &str,
         bytes: &[u8],
-        grain: Grain,
+        grain: &Grain,
         vars: &BTreeMap<String, VarValue>,
         target: Option<&OwnTarget<'_>>,
     ) -> Result<Checked<Self>, Diagnostics> {
@@ -177,7 +177,7 @@ impl Query {
         file: &str,
         sql: &str,
         statement: &[Token],
-        grain: Grain,
+        grain: &Grain,
         vars: &BTreeMap<String, VarValue>,
         found: &mut Diagnostics,
     ) -> Self {
@@ -278,12 +278,13 @@ impl Query {
 
 type Explain = Box<dyn Fn(&str) -> Diagnostic>;
 
-fn resolve(name: &str, grain: Grain, vars: &BTreeMap<String, VarValue>) -> Result<Param, Explain> {
+fn resolve(name: &str, grain: &Grain, vars: &BTreeMap<String, VarValue>) -> Result<Param, Explain> {
     match name {
         "interval_start" => return Ok(Param::IntervalStart),
         "interval_end" => return Ok(Param::IntervalEnd),
         "interval_date" if grain.is_whole_dates() => return Ok(Param::IntervalDate),
         "interval_date" => {
+            let grain = grain.to_string();
             return Err(Box::new(move |file| {
                 Diagnostic::error(
                     ErrorCode::UnknownPlaceholder,

@@ -1,8 +1,8 @@
 //! Existing rows become a published partition: counted, checksummed, and given a receipt of kind `adopt`.
 
 use thrice_core::code::ErrorCode;
+use thrice_core::column_bounds::ColumnBounds;
 use thrice_core::failure_class::FailureClass;
-use thrice_core::interval_bounds::ColumnBounds;
 use thrice_core::reason::Reason;
 use thrice_core::schedule::Partition;
 use thrice_ledger::{Claim, NewRun, PublishTail, ReceiptKind, StageMode};

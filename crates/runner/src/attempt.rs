@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use thrice_core::code::ErrorCode;
+use thrice_core::column_bounds::ColumnBounds;
 use thrice_core::failure_class::FailureClass;
-use thrice_core::interval_bounds::ColumnBounds;
 use thrice_core::run::{Passed, Run};
 use thrice_core::schedule::Partition;
 use thrice_ledger::{Claim, NewRun, StageMode, StartedRun};

@@ -3,7 +3,7 @@
 
 use thrice_connect::{ConnectionSettings, DataConnection};
 use thrice_core::code::ErrorCode;
-use thrice_core::interval_bounds::{BoundsError, ColumnBounds};
+use thrice_core::column_bounds::{BoundsError, ColumnBounds};
 use thrice_core::schedule::Partition;
 use thrice_ledger::{Ledger, LedgerError, PipelineRecord, PipelineRow};
 use thrice_sql_publish::columns::{self, ColumnMap};
@@ -66,7 +66,8 @@ impl Runner {
         self.patience = Patience::of(stop);
         let examined = Box::pin(self.examine_patiently(&job, sample, stop, progress)).await?;
         let target = job.target.to_string();
-        let record = record(&job, &target);
+        let grain = job.schedule.grain().to_string();
+        let record = record(&job, &target, &grain);
         let registering = self.patience.ledger(self.ledger().register_pipeline(&record));
         let row = registering.await.map_err(|error| problem::of_ledger(&error))?;
         let Examined { target, columns, warnings } = examined;
@@ -111,12 +112,12 @@ impl Runner {
 }
 
 /// The definition as the ledger keeps it.
-fn record<'a>(job: &'a Job, target: &'a str) -> PipelineRecord<'a> {
+fn record<'a>(job: &'a Job, target: &'a str, grain: &'a str) -> PipelineRecord<'a> {
     PipelineRecord {
         name: &job.name,
         target,
         strategy: "delete_insert",
-        grain: job.schedule.grain().as_str(),
+        grain,
         time_zone: job.schedule.zone().name(),
         lane: &job.lane,
         code_hash: &job.code_hash,
@@ -131,7 +132,8 @@ fn record<'a>(job: &'a Job, target: &'a str) -> PipelineRecord<'a> {
 /// # Errors
 /// [`LedgerError`], as [`Ledger::register_pipeline`] would answer.
 pub async fn may_register(ledger: &Ledger, job: &Job) -> Result<(), LedgerError> {
-    ledger.may_register(&record(job, &job.target.to_string())).await
+    let grain = job.schedule.grain().to_string();
+    ledger.may_register(&record(job, &job.target.to_string(), &grain)).await
 }
 
 /// Examines targets and queries without a ledger and without writing anything.

@@ -8,8 +8,8 @@
 use std::{error::Error, time::Duration};
 
 use thrice_core::{
+    column_bounds::ColumnBounds,
     identifier::{Identifier, TableName},
-    interval_bounds::ColumnBounds,
     time::civil::date,
 };
 use thrice_sql_publish::{

@@ -1,7 +1,7 @@
 //! `column >= start and column < end` for the type the interval column has. Never a cast of the column, so that
 //! indexes and partitions are used.
 
-use thrice_core::{identifier::Identifier, interval_bounds::ColumnBounds};
+use thrice_core::{column_bounds::ColumnBounds, identifier::Identifier};
 use tokio_postgres::types::Type;
 
 use crate::steps::Param;

@@ -7,8 +7,8 @@
 //! Known false alarms: `numeric` without a scale tells 1.0 from 1.00, `json` keeps its white space.
 
 use thrice_core::{
+    column_bounds::ColumnBounds,
     identifier::{Identifier, TableName},
-    interval_bounds::ColumnBounds,
 };
 use tokio_postgres::Client;
 use tokio_util::sync::CancellationToken;

@@ -6,7 +6,7 @@
 //!
 //! ```no_run
 //! use std::time::Duration;
-//! use thrice_core::{identifier::{Identifier, TableName}, interval_bounds::ColumnBounds, time::civil::date};
+//! use thrice_core::{identifier::{Identifier, TableName}, column_bounds::ColumnBounds, time::civil::date};
 //! use thrice_sql_publish::{
 //!     checksum, columns::ColumnMap, probe::Quiet, publish, session::{Limit, Session, Timeouts}, staging::Staged,
 //!     strategy, target, CancellationToken, Statement, StatementCache,

@@ -1,6 +1,6 @@
 //! A quick look whether an interval of a target holds rows at all.
 
-use thrice_core::interval_bounds::ColumnBounds;
+use thrice_core::column_bounds::ColumnBounds;
 use tokio_postgres::Client;
 use tokio_util::sync::CancellationToken;
 

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use thrice_core::interval_bounds::ColumnBounds;
+use thrice_core::column_bounds::ColumnBounds;
 use tokio::time::timeout;
 use tokio_postgres::{Client, Row, Transaction, error::Severity, types::Type};
 use tokio_util::sync::CancellationToken;

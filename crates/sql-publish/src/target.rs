@@ -5,8 +5,8 @@
 
 use thrice_core::{
     code::ErrorCode,
+    column_bounds::{ColumnBounds, IntervalColumnType},
     identifier::{Identifier, TableName},
-    interval_bounds::{ColumnBounds, IntervalColumnType},
     reserved_schema::ReservedSchema,
     text::did_you_mean,
 };

@@ -1,8 +1,8 @@
 //! The SQL of each strategy, word for word. Needs no server.
 
 use thrice_core::{
+    column_bounds::IntervalColumnType,
     identifier::{Identifier, TableName},
-    interval_bounds::IntervalColumnType,
 };
 use thrice_sql_publish::{
     checksum,

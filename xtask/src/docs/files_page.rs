@@ -100,6 +100,9 @@ fn kind(kind: Kind) -> String {
         Kind::Names(of) => format!("table of your own names: {of}"),
         Kind::Text => "string".to_owned(),
         Kind::OneOf(words) => words.iter().map(|word| format!("`\"{word}\"`")).collect::<Vec<_>>().join(" or "),
+        Kind::Grain => "`\"hour\"`, `\"day\"`, `\"week\"`, `\"month\"`, `\"quarter\"`, `\"year\"`, or minutes or hours that divide a \
+             day, such as `\"15 minutes\"` and `\"6 hours\"`"
+            .to_owned(),
         Kind::Zone => "IANA time zone, such as `\"Asia/Seoul\"`".to_owned(),
         Kind::Boundary => "interval key, or a date or time at which an interval begins".to_owned(),
         Kind::Duration => "duration, such as `\"2h10m\"` (s, m, h, d, w)".to_owned(),

@@ -3,8 +3,8 @@
 use thrice_checks::{Check, CheckError, Compiled, Rule, Subject, Verdict, compile, run, sample_keys};
 use thrice_core::{
     code::ErrorCode,
+    column_bounds::ColumnBounds,
     identifier::{Identifier, TableName},
-    interval_bounds::ColumnBounds,
     time::civil::date,
 };
 use tokio_postgres::Client;

@@ -287,6 +287,7 @@ pub(crate) fn facts(loaded: &Loaded, row: &PartitionRow) -> PartitionFacts {
         claimed: row.claimed_by.is_some(),
         last_run: state.map(|state| (state, class)),
         retry_at: row.retry_at,
+        maturity: None,
     }
 }
 
@@ -314,7 +315,7 @@ fn object(loaded: &Loaded, seen: &[(Partition, Seen)], known: &BTreeMap<Timestam
     json!({
         "name": loaded.job.name,
         "zone": loaded.job.schedule.zone().name(),
-        "grain": loaded.job.schedule.grain().as_str(),
+        "grain": loaded.job.schedule.grain().to_string(),
         "paused": loaded.paused,
         "fresh_to": fresh,
         "newest": newest,

@@ -99,9 +99,14 @@ fn b45_zones() {
 
 #[test]
 fn b47_grains() {
-    for (name, grain) in
-        [("daily", "daily"), ("one_day", "1 day"), ("36h", "36h"), ("month", "month"), ("five", "5 minutes")]
-    {
+    for (name, grain) in [
+        ("daily", "daily"),
+        ("one_day", "1 day"),
+        ("36h", "36h"),
+        ("table", "table"),
+        ("uneven", "7 minutes"),
+        ("other_word", "60 minutes"),
+    ] {
         let interval = format!("grain = \"{grain}\"\nstart = \"2026-01-01\"");
         assert_snapshot!(format!("b47_{name}"), interval!(&interval));
     }
@@ -119,9 +124,34 @@ fn b48_boundaries() {
 }
 
 #[test]
-fn b49_cron_is_refused_by_name() {
+fn b49_cron_is_refused_by_name_and_week_start_belongs_to_weeks() {
     assert_snapshot!("b49_cron", interval!("cron = \"10 25 * * *\"\nstart = \"2026-01-01\""));
     assert_snapshot!("b49_week_start", interval!("grain = \"day\"\nstart = \"2026-01-01\"\nweek_start = \"sunday\""));
+    assert_snapshot!("b49_weekday", interval!("grain = \"week\"\nstart = \"2026-W01\"\nweek_start = \"sundy\""));
+}
+
+#[test]
+fn every_grain_that_is_built_is_read() {
+    for (grain, start, first) in [
+        ("5 minutes", "2026-01-01T00:05", "2026-01-01T00:05"),
+        ("hour", "2026-01-01", "2026-01-01T00"),
+        ("6 hours", "2026-01-01T06", "2026-01-01T06"),
+        ("day", "2026-01-01", "2026-01-01"),
+        ("week", "2026-W02", "2026-W02"),
+        ("month", "2026-01-01", "2026-01"),
+        ("quarter", "2026-Q1", "2026-Q1"),
+        ("year", "2026", "2026"),
+    ] {
+        let toml = pipeline_toml("", &format!("grain = \"{grain}\"\nstart = \"{start}\""), "", "");
+        let definition = Definition::read(&project(), "sales", "pipelines/sales.toml", toml.as_bytes());
+        let interval = definition.unwrap_or_else(|found| panic!("{}", show(&found, &toml))).value.interval;
+        let found = interval.schedule().partition_at(interval.start).unwrap();
+        assert_eq!((found.key.as_str(), found.interval.start()), (first, interval.start), "{grain}");
+    }
+    let sunday = "grain = \"week\"\nstart = \"2026-01-04\"\nweek_start = \"sunday\"";
+    let toml = pipeline_toml("", sunday, "", "");
+    let definition = Definition::read(&project(), "sales", "pipelines/sales.toml", toml.as_bytes()).unwrap().value;
+    assert_eq!(definition.to_json()["interval"]["grain"], "week from sunday");
 }
 
 #[test]

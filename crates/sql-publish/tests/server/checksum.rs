@@ -51,7 +51,7 @@ async fn an_interval_is_half_open_in_each_type() {
          insert into m.t values (null, null, null), ('infinity', 'infinity', 'infinity'), ('-infinity', '-infinity', '-infinity')",
     )
     .await;
-    let local = thrice_core::interval_bounds::ColumnBounds::LocalTimes {
+    let local = thrice_core::column_bounds::ColumnBounds::LocalTimes {
         start: "2026-03-24T00:00:00".parse().unwrap(),
         end: "2026-03-25T00:00:00".parse().unwrap(),
     };

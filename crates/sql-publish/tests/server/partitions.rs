@@ -5,7 +5,7 @@ use tokio_postgres::Client;
 
 use crate::support::{Road, Scratch, codes, day, instants, one, timeouts};
 
-async fn look(client: &mut Client, table: &str, bounds: thrice_core::interval_bounds::ColumnBounds) -> Vec<Finding> {
+async fn look(client: &mut Client, table: &str, bounds: thrice_core::column_bounds::ColumnBounds) -> Vec<Finding> {
     let road = Road::new(table, "day", "select 1", bounds);
     let target = road.examine(client).await.target.expect("a sound target");
     examine_interval(client, &target, &bounds, &timeouts(), &road.stop).await.unwrap()

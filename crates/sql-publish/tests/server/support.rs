@@ -6,8 +6,8 @@ use std::{
 };
 
 use thrice_core::{
+    column_bounds::ColumnBounds,
     identifier::{Identifier, TableName},
-    interval_bounds::ColumnBounds,
     time::civil::Date,
 };
 use thrice_sql_publish::{

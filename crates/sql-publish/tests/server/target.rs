@@ -1,6 +1,6 @@
 //! Examination of a target: each thing that would go wrong is found before a row is moved.
 
-use thrice_core::interval_bounds::IntervalColumnType;
+use thrice_core::column_bounds::IntervalColumnType;
 use thrice_sql_publish::target::ValueSource::{self, Generated, IdentityAlways, IdentityByDefault, Writer};
 
 use crate::support::{Road, Scratch, codes, day, one};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use thrice_connect::DataConnection;
 use thrice_core::code::ErrorCode;
-use thrice_core::interval_bounds::ColumnBounds;
+use thrice_core::column_bounds::ColumnBounds;
 use thrice_core::schedule::Partition;
 use thrice_core::time::Timestamp;
 use thrice_ledger::{Ledger, LedgerError};

@@ -42,7 +42,8 @@ pub(super) fn calendar(
     let cell = |status: PartitionStatus| paint(output.color, colour(status), &status.letter().to_string());
     lines.extend(match loaded.job.schedule.grain() {
         Grain::Hour => hours(seen, &cell),
-        Grain::Day | _ => weeks(seen, &cell),
+        Grain::Day => weeks(seen, &cell),
+        _ => rows(seen, &cell),
     });
     lines.push(
         "C closed  F final  p provisional  R running  . missing  - waiting  ! failed  x failed: check".to_owned(),
@@ -91,6 +92,17 @@ fn weeks(seen: &[(Partition, Seen)], cell: &dyn Fn(PartitionStatus) -> String) -
         lines.push(format!("  W{week:02} {}   {}", monday.unwrap_or_default(), cells.join("  ")).trim_end().to_owned());
     }
     lines
+}
+
+/// Twelve partitions a line, named by the first.
+fn rows(seen: &[(Partition, Seen)], cell: &dyn Fn(PartitionStatus) -> String) -> Vec<String> {
+    seen.chunks(12)
+        .map(|line| {
+            let key = line.first().map_or_else(String::new, |(partition, _)| partition.key.to_string());
+            let cells: Vec<String> = line.iter().map(|(_, seen)| cell(seen.status)).collect();
+            format!("  {key:<22}  {}", cells.join("  ")).trim_end().to_owned()
+        })
+        .collect()
 }
 
 /// A line a date; an hour that comes twice has two letters.

@@ -1,7 +1,7 @@
 //! An interval as bounds of the target's interval column: always `>= start and < end`, never a cast of the column.
 
 use crate::grain::Grain;
-use crate::schedule::Partition;
+use crate::schedule::{Partition, Schedule};
 use crate::time::{Timestamp, Zone, civil};
 
 /// Type of the interval column.
@@ -56,31 +56,33 @@ impl ColumnBounds {
     /// The bounds of a partition for a column of the given type.
     ///
     /// # Errors
-    /// [`BoundsError`] where the type cannot hold the grain's boundaries.
+    /// [`BoundsError`] where the type cannot hold the grain's boundaries: dates where they are not local midnights, wall
+    /// clock times where they are not and the zone repeats hours at or after the interval.
     pub fn of(
         partition: &Partition,
         zone: &Zone,
-        grain: Grain,
+        grain: &Grain,
         column: IntervalColumnType,
     ) -> Result<Self, BoundsError> {
         let (start, end) = (partition.interval.start(), partition.interval.end());
-        match column {
-            IntervalColumnType::Timestamptz => Ok(Self::Instants { start, end }),
-            IntervalColumnType::Date if !grain.is_whole_dates() => Err(BoundsError::DateUnderDay { grain }),
-            IntervalColumnType::Date => {
-                let date = partition.target_date;
-                Ok(Self::Dates { start: date, end: next_date(date)? })
+        let midnight = |date: civil::Date| date.to_datetime(civil::Time::midnight());
+        match (column, dates(partition, zone, grain)?) {
+            (IntervalColumnType::Timestamptz, _) => Ok(Self::Instants { start, end }),
+            (IntervalColumnType::Date, Some((start, end))) => Ok(Self::Dates { start, end }),
+            (IntervalColumnType::Timestamp, Some((start, end))) => {
+                Ok(Self::LocalTimes { start: midnight(start), end: midnight(end) })
             }
-            IntervalColumnType::Timestamp if grain.is_whole_dates() => {
-                let date = partition.target_date;
-                let midnight = |date: civil::Date| date.to_datetime(civil::Time::midnight());
-                Ok(Self::LocalTimes { start: midnight(date), end: midnight(next_date(date)?) })
+            (IntervalColumnType::Date, None) if matches!(grain, Grain::Cron(_)) => {
+                Err(BoundsError::NotMidnight { grain: grain.clone(), at: zone.rfc3339(start) })
             }
+            (IntervalColumnType::Date, None) => Err(BoundsError::DateUnderDay { grain: grain.clone() }),
             // hours that came twice before this interval cannot be mistaken for its own
-            IntervalColumnType::Timestamp if zone.repeats_hours_from(start) => {
-                Err(BoundsError::RepeatedHours { grain, zone: zone.name().to_owned() })
+            (IntervalColumnType::Timestamp, None) if zone.repeats_hours_from(start) => {
+                Err(BoundsError::RepeatedHours { grain: grain.clone(), zone: zone.name().to_owned() })
             }
-            IntervalColumnType::Timestamp => Ok(Self::LocalTimes { start: zone.local(start), end: zone.local(end) }),
+            (IntervalColumnType::Timestamp, None) => {
+                Ok(Self::LocalTimes { start: zone.local(start), end: zone.local(end) })
+            }
         }
     }
 
@@ -94,8 +96,24 @@ impl ColumnBounds {
     }
 }
 
-fn next_date(date: civil::Date) -> Result<civil::Date, BoundsError> {
-    date.tomorrow().map_err(|_| BoundsError::OutOfRange)
+/// The local dates that a partition covers, first and first after; `None` where it does not begin and end with one.
+fn dates(partition: &Partition, zone: &Zone, grain: &Grain) -> Result<Option<(civil::Date, civil::Date)>, BoundsError> {
+    let first = partition.target_date;
+    match grain {
+        Grain::Day | Grain::Week(_) | Grain::Month | Grain::Quarter | Grain::Year => {
+            Schedule::date_after(grain, first).map(|after| Some((first, after))).ok_or(BoundsError::OutOfRange)
+        }
+        Grain::Table => Ok(Some((first, civil::Date::MAX))),
+        Grain::Cron(_) => {
+            let date_from = |at: Timestamp| {
+                let date = zone.date(at);
+                let begins = zone.first_instant_at_or_after(date.to_datetime(civil::Time::midnight()));
+                (begins == Some(at)).then_some(date)
+            };
+            Ok(date_from(partition.interval.start()).zip(date_from(partition.interval.end())))
+        }
+        Grain::Clock(_) | Grain::Hour => Ok(None),
+    }
 }
 
 /// A grain whose boundaries the column cannot hold.
@@ -106,6 +124,16 @@ pub enum BoundsError {
     DateUnderDay {
         /// The grain.
         grain: Grain,
+    },
+    /// A cron expression that ticks at other times than midnight.
+    #[error(
+        "an interval column of type date cannot hold intervals of grain {grain}: {at} is no midnight; use timestamptz"
+    )]
+    NotMidnight {
+        /// The grain.
+        grain: Grain,
+        /// The start of the interval, with its offset.
+        at: String,
     },
     /// Wall clock times cannot tell the two passes of a repeated hour apart.
     #[error(
@@ -130,7 +158,7 @@ mod tests {
     fn bounds(grain: Grain, zone: &str, key: &str, column: IntervalColumnType) -> Result<ColumnBounds, BoundsError> {
         let schedule = Schedule::new(grain, Zone::named(zone).unwrap());
         let partition = schedule.partition_for_key(key).unwrap();
-        ColumnBounds::of(&partition, schedule.zone(), grain, column)
+        ColumnBounds::of(&partition, schedule.zone(), schedule.grain(), column)
     }
 
     #[test]
@@ -190,6 +218,40 @@ mod tests {
         // the same zone while it still had summer time
         assert!(matches!(
             bounds(Grain::Hour, "Asia/Seoul", "1987-03-24T05", IntervalColumnType::Timestamp),
+            Err(BoundsError::RepeatedHours { .. })
+        ));
+    }
+
+    #[test]
+    fn longer_grains_have_their_first_dates() {
+        let dates =
+            |grain: &str, key| bounds(Grain::parse(grain).unwrap(), "Asia/Seoul", key, IntervalColumnType::Date);
+        let expected = |start, end| Ok(ColumnBounds::Dates { start, end });
+        assert_eq!(dates("week", "2026-W13"), expected(civil::date(2026, 3, 23), civil::date(2026, 3, 30)));
+        assert_eq!(dates("month", "2026-02"), expected(civil::date(2026, 2, 1), civil::date(2026, 3, 1)));
+        assert_eq!(dates("quarter", "2026-Q4"), expected(civil::date(2026, 10, 1), civil::date(2027, 1, 1)));
+        assert_eq!(dates("year", "2026"), expected(civil::date(2026, 1, 1), civil::date(2027, 1, 1)));
+        assert!(matches!(dates("6 hours", "2026-03-24T06"), Err(BoundsError::DateUnderDay { .. })));
+    }
+
+    #[test]
+    fn a_cron_expression_has_dates_where_it_ticks_at_midnight() {
+        let cron = |text| Grain::Cron(crate::cron_pattern::CronPattern::parse(text).unwrap());
+        assert_eq!(
+            bounds(cron("0 0 * * 1"), "America/Sao_Paulo", "2018-10-29T00:00", IntervalColumnType::Date),
+            Ok(ColumnBounds::Dates { start: civil::date(2018, 10, 29), end: civil::date(2018, 11, 5) })
+        );
+        // midnight was skipped: the day, and so the interval, begins at 01:00
+        assert_eq!(
+            bounds(cron("0 0 * * *"), "America/Sao_Paulo", "2018-11-04T01:00", IntervalColumnType::Date),
+            Ok(ColumnBounds::Dates { start: civil::date(2018, 11, 4), end: civil::date(2018, 11, 5) })
+        );
+        assert!(matches!(
+            bounds(cron("0 3 * * *"), "Asia/Seoul", "2026-03-24T03:00", IntervalColumnType::Date),
+            Err(BoundsError::NotMidnight { .. })
+        ));
+        assert!(matches!(
+            bounds(cron("0 3 * * *"), "America/New_York", "2026-03-24T03:00", IntervalColumnType::Timestamp),
             Err(BoundsError::RepeatedHours { .. })
         ));
     }
