@@ -206,3 +206,14 @@ fn a_pooler_in_transaction_mode_gives_itself_away() {
     let place = place.env("DATABASE_URL", pooler.url());
     assert_eq!(found(&place, "doctor", "pooler"), ["warn TH0415"]);
 }
+
+#[test]
+fn a_pooler_that_loses_prepared_statements_is_told_as_that() {
+    let (place, scratch) = shop();
+    let pooler = Pooler::without_statements(scratch.url());
+    let place = place.env("DATABASE_URL", pooler.url());
+    assert_eq!(place.run("doctor").code, Some(5));
+    let told = checks(&place, "doctor", "ledger");
+    assert_eq!((told.len(), told[0].0.as_str()), (1, "fail"), "{told:?}");
+    assert!(told[0].2.contains("42P05") && told[0].3.contains("max_prepared_statements"), "{told:?}");
+}
