@@ -15,6 +15,11 @@ use thrice_sql_publish::Finding;
 use crate::exit_code::Exit;
 use crate::output::Output;
 
+/// A prepared statement is there already, or is not: each session of ours names its own once, so that another session
+/// was given to it in between.
+const LOST_STATEMENTS: [&str; 2] = ["42P05", "26000"];
+const KEEP_STATEMENTS: &str = "connect past the pooler, or let it keep prepared statements: PgBouncer 1.21 or newer with max_prepared_statements = 200";
+
 /// One thing that is wrong.
 #[derive(Debug, Clone)]
 pub(crate) struct Fault {
@@ -149,6 +154,10 @@ impl Fault {
         fault.why.clone_from(&problem.why);
         fault.fix.clone_from(&problem.fix);
         fault.sqlstate = problem.sqlstate.map(|code| code.to_string());
+        if fault.sqlstate.as_deref().is_some_and(|state| LOST_STATEMENTS.contains(&state)) {
+            fault.why = Some("a pooler in between loses prepared statements".to_owned());
+            fault.fix = Some(KEEP_STATEMENTS.to_owned());
+        }
         fault
     }
 

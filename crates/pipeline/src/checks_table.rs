@@ -61,7 +61,8 @@ pub struct Check {
     pub rule: CheckRule,
 }
 
-const BUILT: [&str; 4] = ["rows", "not_null", "unique", "expression"];
+/// Keys of which a check has exactly one.
+pub(crate) const BUILT: [&str; 4] = ["rows", "not_null", "unique", "expression"];
 
 pub(crate) fn read(root: &mut Reader<'_, '_>) -> Vec<Check> {
     let Some(field) = root.take("checks") else { return Vec::new() };

@@ -47,6 +47,7 @@ pub mod places;
 pub mod project;
 mod query_shape;
 pub mod relations;
+pub mod schema;
 mod secrets;
 mod select_guard;
 pub mod session_table;

@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 
 use crate::not_yet::NOT_YET;
 
-const SOURCES: [&str; 5] = [
+const SOURCES: [&str; 6] = [
     include_str!("cli.rs"),
     include_str!("toml.rs"),
     include_str!("sql.rs"),
     include_str!("db.rs"),
     include_str!("data.rs"),
+    include_str!("doctor.rs"),
 ];
 
 /// Ids in the names of the tests: `fn b03`, `fn b82_hangs_up`.

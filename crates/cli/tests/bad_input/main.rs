@@ -7,9 +7,15 @@ mod cli;
 mod coverage;
 mod data;
 mod db;
+mod doctor;
 mod edits;
 mod fake_server;
+#[path = "../cli/login.rs"]
+mod login;
 mod not_yet;
+#[expect(dead_code, reason = "what a pooler without prepared statements does is told elsewhere")]
+#[path = "../cli/pooler.rs"]
+mod pooler;
 #[expect(dead_code, reason = "the name of a database and what it refuses are asked for elsewhere")]
 #[path = "../cli/scratch.rs"]
 mod scratch;

@@ -3,7 +3,7 @@
 use crate::support::Place;
 
 /// Id, what is typed, and why there is no test of it.
-pub(crate) const NOT_YET: [(&str, &str, &str); 30] = [
+pub(crate) const NOT_YET: [(&str, &str, &str); 28] = [
     ("B16", "--parallel 0, -1, 1e9, abc", "no command takes --parallel"),
     ("B17", "backfill plan without --reason or --class", "no backfills"),
     ("B19", "apply of an unknown plan id", "no backfills"),
@@ -25,9 +25,7 @@ pub(crate) const NOT_YET: [(&str, &str, &str); 30] = [
     ("B54", "close_after smaller than a revisit", "late_data is refused by name: TH0226"),
     ("B55", "a lane that is not in thrice.toml", "lane is refused by name: TH0226"),
     ("B58", "depends_on in a circle", "depends_on is refused by name: TH0226"),
-    ("B88", "the role is a superuser", "no doctor"),
     ("B93", "swap of a table that other objects depend on", "the swap strategies are refused by name: TH0226"),
-    ("B94", "a pooler in transaction mode", "no doctor; the run itself works, see the tests of poolers"),
     ("B99", "the row count fell by 62 %", "the guard is refused by name: TH0226"),
     ("B101", "POST without a token", "no web page"),
     ("B102", "a bad date or a large body in a request", "no web page"),

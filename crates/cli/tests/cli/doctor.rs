@@ -206,3 +206,18 @@ fn a_pooler_in_transaction_mode_gives_itself_away() {
     let place = place.env("DATABASE_URL", pooler.url());
     assert_eq!(found(&place, "doctor", "pooler"), ["warn TH0415"]);
 }
+
+#[test]
+fn a_pooler_that_loses_prepared_statements_is_told_as_that() {
+    let (place, scratch) = shop();
+    let pooler = Pooler::without_statements(scratch.url());
+    let place = place.env("DATABASE_URL", pooler.url());
+    // which of two sessions a statement meets is the pooler's choice: missing in one, there already in the other
+    until("a statement is lost", || place.run("doctor").code == Some(5));
+    let lost = |check: &(String, String, String, String)| check.2.contains("42P05") || check.2.contains("26000");
+    until("and told", || {
+        checks(&place, "doctor", "ledger")
+            .iter()
+            .any(|check| lost(check) && check.3.contains("max_prepared_statements"))
+    });
+}

@@ -272,7 +272,7 @@ impl Ready {
             client.execute("select set_config($1, '', true)", &[&setting]).await?;
         }
         client
-            .query_one(data_plane::LOCK_PARTITION, &[&self.claim.partition_id, &self.claim.token, &reopen])
+            .query_one(data_plane::LOCK_AND_CHECK_FENCE, &[&self.claim.partition_id, &self.claim.token, &reopen])
             .await
             .map(drop)
     }
