@@ -91,7 +91,12 @@ fn every_key_that_is_built_is_in_its_schema_and_no_other() {
 /// The least file with one key more.
 fn with(key: &Key, value: &str) -> String {
     let line = format!("{} = {value}\n", key.name);
-    let base = if key.file == File::Project { PROJECT } else { PIPELINE };
+    let weekly = PIPELINE.replace("\"day\"\n", "\"week\"\n").replace("2026-01-01", "2026-W10");
+    let base = match key.file {
+        File::Project => PROJECT,
+        File::Pipeline if key.name == "week_start" => &weekly,
+        File::Pipeline => PIPELINE,
+    };
     let without: String =
         base.split_inclusive('\n').filter(|known| !known.starts_with(&format!("{} =", key.name))).collect();
     match key.table {
@@ -119,6 +124,10 @@ fn values(key: &Key) -> (Vec<String>, &'static [&'static str]) {
         (Kind::OneOf(words), _) => {
             (words.iter().map(|word| format!("\"{word}\"")).collect(), &["\"anything else\"", "true"])
         }
+        (Kind::Grain, _) => (
+            owned(&["\"day\"", "\"hour\"", "\"month\"", "\"15 minutes\"", "\"6 hours\""]),
+            &["\"daily\"", "\"table\"", "\"0 hours\"", "1"],
+        ),
         (Kind::Zone, _) => (owned(&["\"UTC\"", "\"Asia/Seoul\""]), &["9", "\"\""]),
         (Kind::Boundary, _) => (owned(&["\"2027-01-01\"", "2027-01-01"]), &["2027", "\"\""]),
         (Kind::Duration, _) => {
