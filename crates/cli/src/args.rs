@@ -23,7 +23,7 @@ Look     status   calendar of partitions
 Repair   adopt    record existing rows as published
 Admin    migrate  create or update the ledger, schema thrice
          config   each setting, and where it comes from
-         export   completions, man pages
+         export   completions, man pages, schemas for editors
          grants   the statements that let a login work, or look
          pg       the private PostgreSQL of the project
 `thrice COMMAND --help` says more of each.
@@ -176,10 +176,10 @@ pub(crate) enum Command {
         after_help = "Examples:\n  thrice config --explain\n  thrice config daily_order_summary --explain      also what is in force for a pipeline\n  thrice config --json\n\nExit codes: 0 shown, 2 wrong files or connection settings"
     )]
     Config(Config),
-    /// Completions and man pages
+    /// Completions, man pages, schemas for editors
     #[command(
         subcommand,
-        after_help = "Examples:\n  thrice export completions bash > ~/.local/share/bash-completion/completions/thrice\n  thrice export man ~/.local/share/man/man1\n  thrice export completions zsh > _thrice\n\nExit codes: 0 written, 2 not written"
+        after_help = "Examples:\n  thrice export completions bash > ~/.local/share/bash-completion/completions/thrice\n  thrice export man ~/.local/share/man/man1\n  thrice export schema --write\n\nExit codes: 0 written, 2 not written"
     )]
     Export(Export),
     /// The statements that let a login work, or look: roles of the ledger, targets, sources
@@ -393,17 +393,44 @@ pub(crate) struct Config {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Export {
     /// Completions for a shell, on standard output
+    #[command(
+        after_help = "Examples:\n  thrice export completions bash > ~/.local/share/bash-completion/completions/thrice\n  thrice export completions zsh > ~/.zfunc/_thrice\n  thrice export completions fish > ~/.config/fish/completions/thrice.fish\n\nExit codes: 0 written, 2 not written, or no such shell"
+    )]
     Completions {
         /// The shell
         #[arg(value_name = "SHELL")]
         shell: clap_complete::Shell,
     },
     /// A man page for each command
+    #[command(
+        after_help = "Examples:\n  thrice export man ~/.local/share/man/man1\n  thrice export man ./man && man ./man/thrice-run.1\n  thrice export man ./man --json\n\nExit codes: 0 written, 2 not written"
+    )]
     Man {
         /// Folder to write them into; made if it is not there
         #[arg(value_name = "DIR")]
         folder: PathBuf,
     },
+    /// JSON Schemas of thrice.toml and of pipeline files, for editors
+    #[command(
+        after_help = "Examples:\n  thrice export schema --write                renews schemas/ after an update of thrice\n  thrice export schema pipeline\n  thrice export schema project > thrice.json\n\nExit codes: 0 written, 2 not written, or no project"
+    )]
+    Schema {
+        /// Print the schema of this kind of files
+        #[arg(value_name = "FILE", required_unless_present = "write", conflicts_with = "write")]
+        file: Option<SchemaOf>,
+        /// Write both into the project's folder schemas/, where the files of init look for them
+        #[arg(long)]
+        write: bool,
+    },
+}
+
+/// A kind of files that has a schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SchemaOf {
+    // `thrice.toml`.
+    Project,
+    // `pipelines/NAME.toml`.
+    Pipeline,
 }
 
 /// `thrice grants`
@@ -418,16 +445,28 @@ pub(crate) struct Grants {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Pg {
     /// Is it running, and where
+    #[command(
+        after_help = "Examples:\n  thrice pg status\n  thrice -C shop pg status\n  thrice pg status --json\n\nExit codes: 0 told, also where there is none, 2 no project"
+    )]
     Status,
     /// Stop it, unless others are connected
+    #[command(
+        after_help = "Examples:\n  thrice pg stop\n  thrice pg stop --force        also where others are connected\n  thrice pg stop --json\n\nExit codes: 0 stopped, also where there is none, 2 no project, 7 others are connected, or it cannot be stopped"
+    )]
     Stop {
         /// Also where others are connected
         #[arg(long)]
         force: bool,
     },
     /// Print its log
+    #[command(
+        after_help = "Examples:\n  thrice pg log\n  thrice pg log | tail -20\n  thrice pg log --json\n\nExit codes: 0 printed, 2 no project, or no log"
+    )]
     Log,
     /// Open psql in it, started if need be; what follows goes to psql
+    #[command(
+        after_help = "Examples:\n  thrice pg psql\n  thrice pg psql -f sample.sql\n  thrice pg psql -c \"select count(*) from mart.daily_order_summary\"\n\nExit codes: that of psql; 2 no project, or one with another database, 7 it cannot be started, or no psql is installed"
+    )]
     Psql {
         /// Arguments of psql, such as -f FILE
         #[arg(value_name = "ARG", trailing_var_arg = true, allow_hyphen_values = true)]
@@ -444,6 +483,53 @@ mod tests {
     #[test]
     fn the_tree_holds_together() {
         Cli::command().debug_assert();
+    }
+
+    /// Every command, with the words that call it.
+    fn every_command(words: &str, command: &clap::Command, found: &mut Vec<(String, clap::Command)>) {
+        found.push((words.to_owned(), command.clone()));
+        for sub in command.get_subcommands() {
+            every_command(&format!("{words} {}", sub.get_name()), sub, found);
+        }
+    }
+
+    /// What a shell leaves of a line: no comment, nothing that goes to another program.
+    fn calls(line: &str) -> Vec<Vec<String>> {
+        let line = line.split("  ").next().unwrap_or_default();
+        let calls = line.split([';', '|', '>', '<']).flat_map(|part| part.split("&&")).map(str::trim);
+        let quoted = |call: &str| {
+            let parts = call.split('"').enumerate();
+            let words = parts.flat_map(|(nth, part)| {
+                let inside = nth % 2 == 1;
+                let words: Vec<&str> = if inside { vec![part] } else { part.split_whitespace().collect() };
+                words.into_iter().map(str::to_owned).collect::<Vec<_>>()
+            });
+            words.collect::<Vec<_>>()
+        };
+        calls.filter(|call| call.starts_with("thrice ")).map(quoted).collect()
+    }
+
+    #[test]
+    fn help_of_every_command_ends_with_three_examples_that_are_right_and_the_exit_codes() {
+        let mut commands = Vec::new();
+        every_command("thrice", &Cli::command(), &mut commands);
+        for (words, command) in commands {
+            let text = command.get_after_help().unwrap_or_else(|| panic!("{words} ends with nothing")).to_string();
+            let examples = text.strip_prefix("Examples:\n").unwrap_or_else(|| panic!("{words}: {text}"));
+            let (examples, rest) = examples.split_once("\n\n").unwrap_or_else(|| panic!("{words}: {text}"));
+            assert_eq!(examples.lines().count(), 3, "{words}");
+            for line in examples.lines() {
+                let calls = calls(line.trim_start());
+                assert!(!calls.is_empty(), "{words}: {line}");
+                for call in calls {
+                    let read = Cli::try_parse_from(&call);
+                    assert!(read.is_ok(), "{words}: {line}: {}", read.unwrap_err());
+                }
+            }
+            let exits = rest.lines().last().unwrap_or_default();
+            assert!(exits.starts_with("Exit codes: "), "{words}: {rest}");
+            assert!(exits.starts_with("Exit codes: 0 ") || words == "thrice pg psql", "{words}: {exits}");
+        }
     }
 
     #[test]

@@ -2,10 +2,12 @@
 
 use std::io::{IsTerminal, Write};
 
+use serde_json::json;
 use thrice_core::code::ErrorCode;
 
-use crate::args::Global;
+use crate::args::{Global, LogFormat};
 use crate::fault::{Fault, Outcome};
+use crate::json_lines;
 
 /// Asks on a terminal; elsewhere `--yes` is the answer, or the call is refused.
 pub(crate) fn ask(global: &Global, question: &str) -> Outcome<()> {
@@ -21,7 +23,14 @@ pub(crate) fn ask(global: &Global, question: &str) -> Outcome<()> {
         return Err(refused("confirmation is needed, and standard input is no terminal".to_owned()).into());
     }
     let mut err = std::io::stderr();
-    let asked = write!(err, "{question} [y/N] ").and_then(|()| err.flush());
+    let asked = match global.log_format {
+        LogFormat::Text => write!(err, "{question} [y/N] "),
+        LogFormat::Json => {
+            let message = json!({ "message": question, "answers": ["y", "n"] });
+            write!(err, "{}", json_lines::line("info", &message))
+        }
+    };
+    let asked = asked.and_then(|()| err.flush());
     let mut answer = String::new();
     match asked.and_then(|()| std::io::stdin().read_line(&mut answer)) {
         Ok(_) if matches!(answer.trim(), "y" | "Y" | "yes") => Ok(()),

@@ -67,7 +67,9 @@ pub(crate) async fn stop(root: &Path, force: bool, output: Output) -> Outcome<Ex
 
 pub(crate) fn log(root: &Path, output: Output) -> Outcome<Exit> {
     let Some(path) = LocalPostgres::of_project(root).log_path().map_err(fault)? else {
-        return Err(Fault::new(ErrorCode::NothingConfigured, "this project has no private PostgreSQL").into());
+        return Err(Fault::new(ErrorCode::NothingConfigured, "this project has no private PostgreSQL")
+            .fix("thrice pg psql starts it, where thrice.toml says mode = \"local\"")
+            .into());
     };
     let bytes = std::fs::read(&path).map_err(|error| io_fault("cannot read", &path, &error))?;
     let text = String::from_utf8_lossy(&bytes).into_owned();

@@ -17,6 +17,7 @@ mod output;
 mod prepare;
 mod project;
 mod remedy;
+mod schema_files;
 mod selection;
 mod signals;
 mod usage;
@@ -69,7 +70,7 @@ async fn dispatch(cli: &Cli, output: Output) -> Outcome<Exit> {
         Command::Why(args) => Box::pin(commands::why::run(global, args, output)).await,
         Command::Ledger(args) => Box::pin(commands::ledger::run(global, args, output)).await,
         Command::Explain(args) => commands::explain::run(args, output),
-        Command::Export(args) => commands::export::run(args, output),
+        Command::Export(args) => commands::export::run(global, args, output),
         Command::Adopt(args) => Box::pin(commands::adopt::run(global, args, output)).await,
         Command::Grants(_) => commands::grants::run(global, output),
         Command::Migrate(args) => Box::pin(commands::migrate::run(global, args, output)).await,

@@ -90,8 +90,11 @@ impl Output {
         }
     }
 
-    /// An error or a warning.
+    /// An error, or a warning unless `-q`.
     pub(crate) fn fault(self, fault: &Fault) {
+        if self.quiet && fault.warning {
+            return;
+        }
         to_stderr(&if self.log_json {
             json_lines::line(if fault.warning { "warn" } else { "error" }, &fault.json())
         } else {

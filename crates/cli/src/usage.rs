@@ -24,16 +24,29 @@ pub(crate) fn parse() -> Result<Cli, Exit> {
             to_stdout(&error.render().to_string());
             Err(Exit::Ok)
         }
-        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+        // a screen for people is nothing that a program can read
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand if !for_a_program(as_far_as_read()) => {
             crate::output::to_stderr(&error.render().to_string());
             Err(Exit::Usage)
         }
         _ => {
-            let json = std::env::args().any(|argument| argument == "--json");
-            Failed::from(fault(&error)).report(Output { json, ..Output::PLAIN });
+            Failed::from(fault(&error)).report(as_far_as_read());
             Err(Exit::Usage)
         }
     }
+}
+
+/// How to write where the words could not be read: their form is looked for among them.
+fn as_far_as_read() -> Output {
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let json = words.iter().any(|word| word == "--json");
+    let log_json = words.iter().any(|word| word == "--log-format=json")
+        || words.windows(2).any(|pair| pair[0] == "--log-format" && pair[1] == "json");
+    Output { json, log_json, ..Output::PLAIN }
+}
+
+const fn for_a_program(output: Output) -> bool {
+    output.json || output.log_json
 }
 
 /// What follows `pg psql` is psql's, also where an option of every command has the same letter, as `-q` and `-v` have.
@@ -60,6 +73,10 @@ fn fault(error: &clap::Error) -> Fault {
             Some(near) => fault.fix(format!("thrice {near}")),
             None => fault.fix("thrice --help lists the commands"),
         };
+    }
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        let fix = format!("{} --help lists the commands", command_in_words());
+        return Fault::new(ErrorCode::UnknownCommand, "no command is given").fix(fix);
     }
     // clap calls it a conflict, too, when one flag is given twice
     let twice = text(ContextKind::InvalidArg) == text(ContextKind::PriorArg);

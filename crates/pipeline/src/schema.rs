@@ -84,7 +84,7 @@ fn description(key: &Key) -> String {
         text += ". Only the default is built in this version";
     }
     if let Unwritten::Said(words) = key.default {
-        text += &format!(". Where it is not written: {words}");
+        text.extend([". Where it is not written: ", words]);
     }
     text
 }

@@ -10,7 +10,11 @@ pub(super) fn page() -> Result<String> {
     let mut page = String::from(
         "# Keys of the files\n\n\
          A key that is not here is an error, with a suggestion. A key of the format that this version does not have is refused \
-         by name and never ignored.\n",
+         by name and never ignored.\n\n\
+         Editors know the keys that this version has from JSON Schemas, which are made from the same table. `thrice init` writes \
+         them to `schemas/`; in a project that is there already `thrice export schema --write` does, also after an update of \
+         thrice. An editor that uses taplo, such as VS Code with Even Better TOML, finds them by the first line of a file: \
+         `#:schema ./schemas/thrice.json` in `thrice.toml`, `#:schema ../schemas/pipeline.json` in a pipeline.\n",
     );
     file(&mut page, File::Project, "`thrice.toml`")?;
     file(&mut page, File::Pipeline, "`pipelines/NAME.toml`")?;

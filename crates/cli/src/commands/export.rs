@@ -1,17 +1,21 @@
-//! `thrice export`: what shells and `man` read, made from the same tree that reads the command line. Asks no server.
+//! `thrice export`: what shells, `man` and editors read, made from what reads the command line and the files. Asks no
+//! server.
 
 use std::fs;
 use std::path::Path;
 
 use clap::{Command, CommandFactory};
 use serde_json::json;
+use thrice_pipeline::keys::File;
 
-use crate::args::{Cli, Export};
+use crate::args::{Cli, Export, Global, SchemaOf};
 use crate::exit_code::Exit;
 use crate::fault::{Outcome, io_fault};
 use crate::output::{Output, to_stdout};
+use crate::project::Project;
+use crate::schema_files;
 
-pub(crate) fn run(args: &Export, output: Output) -> Outcome<Exit> {
+pub(crate) fn run(global: &Global, args: &Export, output: Output) -> Outcome<Exit> {
     match args {
         Export::Completions { shell } => {
             let mut script = Vec::new();
@@ -33,8 +37,36 @@ pub(crate) fn run(args: &Export, output: Output) -> Outcome<Exit> {
             output.lines(names.iter().map(|name| format!("wrote {}", folder.join(name).display())));
             output.object(&json!({ "schema": "thrice.export/1", "folder": folder, "written": names }));
         }
+        Export::Schema { file: Some(file), .. } => print_schema(*file, output),
+        Export::Schema { file: None, .. } => write_schemas(&Project::root(&global.dir)?, output)?,
     }
     Ok(Exit::Ok)
+}
+
+fn print_schema(file: SchemaOf, output: Output) {
+    let schema = schema_files::schema(match file {
+        SchemaOf::Project => File::Project,
+        SchemaOf::Pipeline => File::Pipeline,
+    });
+    if output.json {
+        output.object(&json!({ "schema": "thrice.export/1", "json_schema": schema }));
+    } else {
+        to_stdout(&format!("{schema:#}\n"));
+    }
+}
+
+/// An editor finds a schema by the first line of a file, which is the user's: it is told, not written.
+fn write_schemas(root: &Path, output: Output) -> Outcome<()> {
+    let written = schema_files::renew(root)?;
+    if written.is_empty() {
+        output.line("the schemas are those of this version");
+    }
+    output.lines(written.iter().map(|path| format!("wrote {path}")));
+    output.note("a file names its schema in its first line:");
+    output.note(format!("  thrice.toml            {}", schema_files::header(File::Project)));
+    output.note(format!("  pipelines/NAME.toml    {}", schema_files::header(File::Pipeline)));
+    output.object(&json!({ "schema": "thrice.export/1", "folder": root, "written": written }));
+    Ok(())
 }
 
 fn write(path: &Path, text: &[u8]) -> Outcome<()> {

@@ -7,11 +7,13 @@ use std::path::Path;
 use serde_json::json;
 use thrice_connect::{ConnectErrorKind, ConnectionSettings, Sources};
 use thrice_core::code::ErrorCode;
+use thrice_pipeline::keys::File;
 
 use crate::args::{Global, Init};
 use crate::exit_code::Exit;
 use crate::fault::{Fault, Outcome, io_fault};
 use crate::output::Output;
+use crate::schema_files;
 
 /// The files of a new project, by their paths in it.
 pub(crate) const FILES: [(&str, &str); 3] = [
@@ -133,6 +135,7 @@ pub(crate) fn write(dir: &Path, server: Server) -> Outcome<Written> {
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     let mut files: Vec<(&str, String)> = vec![("thrice.toml", thrice_toml(&project_name(&name), server))];
     files.extend(FILES.iter().map(|(path, text)| (*path, (*text).to_owned())));
+    files.extend(schema_files::texts());
     // also a link that leads nowhere is something in the way
     let there = |path: &str| dir.join(path).symlink_metadata().is_ok();
     let in_the_way: Vec<&str> = files.iter().map(|(path, _)| *path).filter(|path| there(path)).collect();
@@ -199,7 +202,8 @@ fn append(path: &Path, text: &str) -> Outcome<()> {
 
 fn thrice_toml(name: &str, server: Server) -> String {
     format!(
-        "[project]\nname = \"{name}\"\ntime_zone = \"Asia/Seoul\"    # default of the pipelines: an IANA name\n\n[database]\n{}\n",
+        "{}\n\n[project]\nname = \"{name}\"\ntime_zone = \"Asia/Seoul\"    # default of the pipelines: an IANA name\n\n[database]\n{}\n",
+        schema_files::header(File::Project),
         server.in_file()
     )
 }
@@ -216,5 +220,15 @@ mod tests {
         assert_eq!(project_name("/"), "/");
         let long = project_name(&"가게".repeat(30));
         assert_eq!((long.len(), long.chars().count()), (99, 33));
+    }
+
+    #[test]
+    fn each_file_of_a_project_names_its_schema() {
+        assert!(thrice_toml("shop", Server::Url).starts_with(&format!("{}\n", schema_files::header(File::Project))));
+        let pipelines =
+            FILES.iter().filter(|(path, _)| Path::new(path).extension().is_some_and(|ending| ending == "toml"));
+        for (path, text) in pipelines {
+            assert!(text.starts_with(&format!("{}\n", schema_files::header(File::Pipeline))), "{path}");
+        }
     }
 }

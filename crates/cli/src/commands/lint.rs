@@ -31,10 +31,12 @@ pub(crate) async fn run(global: &Global, args: &Lint, output: Output) -> Outcome
     }
     let errors = findings.iter().filter(|fault| !fault.warning).count();
     let warnings = findings.len() - errors;
-    for fault in &findings {
-        output.fault(fault);
-    }
     let denied = args.deny.is_some() && warnings > 0;
+    // a warning that fails the call is told like an error
+    let telling = Output { quiet: output.quiet && !denied, ..output };
+    for fault in &findings {
+        telling.fault(fault);
+    }
     let exit = if errors > 0 {
         Failed(findings.clone()).exit()
     } else if denied {

@@ -54,7 +54,7 @@ fn wrong_connection_settings_do_not_hide_the_others() {
     assert_eq!((said.code, &object["errors"][0]["code"]), (Some(2), &"TH0401".into()));
     let url_env = object["settings"].as_array().unwrap().iter().find(|setting| setting["name"] == "database.url_env");
     assert_eq!(url_env.unwrap()["value"], "SHOP_DB");
-    assert_eq!(url_env.unwrap()["origin"], "thrice.toml:6");
+    assert_eq!(url_env.unwrap()["origin"], "thrice.toml:8");
 
     place.change("thrice.toml", "url_env = \"SHOP_DB\"", "mode = \"local\"");
     let local = place.run("config --explain");

@@ -26,7 +26,10 @@ fn help_of_every_command() {
         "migrate --help",
         "grants --help",
         "config --help",
+        "export --help",
+        "export schema --help",
         "pg --help",
+        "pg psql --help",
     ];
     insta::assert_snapshot!(place.transcript(&calls));
 }

@@ -134,7 +134,9 @@ fn values(key: &Key) -> (Vec<String>, &'static [&'static str]) {
         (Kind::Columns, _) => (owned(&["[\"a\"]", "[\"a\", \"b\"]"]), &["\"a\"", "[1]", "[\"a\", \"a\"]"]),
         (Kind::Schemas, _) => (owned(&["[\"a\", \"b\"]", "\"a, b\""]), &["[]", "[1]", "1", "\"\""]),
         (Kind::Setting(Setting::Switch), _) => (owned(&["true", "false", "\"off\""]), &["\"maybe\"", "1"]),
-        (Kind::Setting(Setting::Memory), _) => (owned(&["\"256MB\"", "\"1 GB\"", "4096"]), &["\"256 mb\"", "0", "true"]),
+        (Kind::Setting(Setting::Memory), _) => {
+            (owned(&["\"256MB\"", "\"1 GB\"", "4096"]), &["\"256 mb\"", "0", "true"])
+        }
         (Kind::Setting(Setting::Number), _) => (owned(&["1.1", "4", "\"1.1\""]), &["-1.0", "\"x\"", "true"]),
         (Kind::Setting(Setting::Whole), _) => (owned(&["4", "\"4\""]), &["-1", "2000000", "\"x\"", "1.5"]),
         (Kind::Names("string"), _) => (owned(&["{ a = \"b\" }", "{}"]), &["{ a = 1 }", "1"]),
