@@ -212,8 +212,12 @@ fn a_pooler_that_loses_prepared_statements_is_told_as_that() {
     let (place, scratch) = shop();
     let pooler = Pooler::without_statements(scratch.url());
     let place = place.env("DATABASE_URL", pooler.url());
-    assert_eq!(place.run("doctor").code, Some(5));
-    let told = checks(&place, "doctor", "ledger");
-    assert_eq!((told.len(), told[0].0.as_str()), (1, "fail"), "{told:?}");
-    assert!(told[0].2.contains("42P05") && told[0].3.contains("max_prepared_statements"), "{told:?}");
+    // which of two sessions a statement meets is the pooler's choice: missing in one, there already in the other
+    until("a statement is lost", || place.run("doctor").code == Some(5));
+    let lost = |check: &(String, String, String, String)| check.2.contains("42P05") || check.2.contains("26000");
+    until("and told", || {
+        checks(&place, "doctor", "ledger")
+            .iter()
+            .any(|check| lost(check) && check.3.contains("max_prepared_statements"))
+    });
 }

@@ -71,7 +71,10 @@ pub(super) async fn check(patient: &Patient<'_>, connection: &DataConnection, re
             "sslmode=verify-full, or a tunnel to a local port",
         );
     }
-    if superuser == Some(true) {
+    if superuser == Some(true) && patient.database.private {
+        // nobody else is in there, and no other role
+        report.ok("superuser", format!("the role {role} is the superuser of the private PostgreSQL"));
+    } else if superuser == Some(true) {
         report.warn(
             "superuser",
             ErrorCode::SuperuserRole,
