@@ -46,6 +46,10 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli, output: Output) -> Outcome<Exit> {
+    // what only explains waits for nothing, and does not set up how to wait
+    if let Command::Explain(args) = &cli.command {
+        return commands::explain::run(args, output);
+    }
     // one thread: the work is waiting for the server, and waking another thread costs more than each answer
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
