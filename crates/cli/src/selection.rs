@@ -63,9 +63,9 @@ fn of_set(error: SetError) -> Failed {
         SetError::Backwards { from, to } => {
             Fault::new(ErrorCode::RangeBackwards, what).fix(format!("--from {to} --to {from}"))
         }
-        SetError::TooMany { .. } => Fault::new(ErrorCode::TooManyIntervals, what)
+        SetError::TooMany { last, next } => Fault::new(ErrorCode::TooManyIntervals, what)
             .why("a call works through its intervals one after the other, and holds the whole list")
-            .fix("one call with --from and --to for each half, split where the message says"),
+            .fix(format!("one call up to --to {last}, the next with --from {next}")),
         SetError::Nothing { .. } => Fault::new(ErrorCode::BadKey, what).fix("name a longer stretch, or a key"),
         SetError::Empty | SetError::OutOfRange { .. } => {
             Fault::new(ErrorCode::BadKey, what).fix("name a key such as 2026-03-24, or yesterday")

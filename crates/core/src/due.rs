@@ -208,4 +208,36 @@ mod tests {
             policy.to_run(&seoul(), at("2026-05-01T00:00:00Z"), |_| false).iter().map(|p| p.key.to_string()).collect();
         assert_eq!(keys, ["2026-03-03", "2026-03-02", "2026-03-01"]);
     }
+
+    #[test]
+    fn newest_first_is_oldest_first_turned_round() {
+        let zone = Zone::named("America/New_York").unwrap();
+        for grain in ["90 minutes", "hour", "day", "week", "month", "table"] {
+            let schedule = Schedule::new(Grain::parse(grain).unwrap(), zone.clone());
+            for (end, as_of) in [
+                (None, "2026-03-09T04:30:00Z"),
+                (None, "2026-02-28T05:00:00Z"),
+                (Some("2026-03-08T05:00:00Z"), "2026-04-01T00:00:00Z"),
+            ] {
+                let policy = DuePolicy { start: at("2026-02-01T05:00:00Z"), end: end.map(at), ..policy(CatchUp::All) };
+                let mut oldest: Vec<Partition> = policy.all_due(&schedule, at(as_of)).collect();
+                oldest.reverse();
+                let newest: Vec<Partition> = policy.newest_due(&schedule, at(as_of)).collect();
+                assert_eq!(oldest, newest, "{grain} at {as_of}");
+                assert!(newest.iter().all(|partition| policy.check(partition, at(as_of)).is_ok()), "{grain}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_whole_table_is_always_due() {
+        let schedule = Schedule::new(Grain::Table, Zone::utc());
+        let policy = policy(CatchUp::Newest(7));
+        let keys = |as_of| -> Vec<String> {
+            policy.to_run(&schedule, at(as_of), |_| false).iter().map(|partition| partition.key.to_string()).collect()
+        };
+        assert_eq!(keys("2026-03-01T00:00:00+09:00"), ["table"]);
+        assert!(keys("2026-02-28T00:00:00+09:00").is_empty());
+        assert!(schedule.partition_at(at("2026-03-01T00:00:00Z")).unwrap().is_whole_table());
+    }
 }

@@ -4,6 +4,7 @@
 //! `2026` for its weeks (those whose keys say 2026). Pure: everything relative takes `as_of`. Both ends of a range are
 //! included, as in tickets; the half-open instants are the caller's to echo.
 
+use crate::boundaries::hours_and_minutes::Blocks;
 use crate::find_partition::{find_written, other_grain, refuse};
 use crate::grain::Grain;
 use crate::interval::Interval;
@@ -50,41 +51,44 @@ pub fn parse_all<'a>(
 /// # Errors
 /// [`SetError`] also where the range runs backwards or is too long.
 pub fn range(schedule: &Schedule, from: &str, to: &str, as_of: Timestamp) -> Result<Vec<Partition>, SetError> {
-    let (first, last) = (part_of(schedule, from.trim(), as_of)?.span(), part_of(schedule, to.trim(), as_of)?.span());
+    let (first, last) = (part_of(schedule, from.trim(), as_of)?, part_of(schedule, to.trim(), as_of)?);
     let backwards = || SetError::Backwards { from: from.to_owned(), to: to.to_owned() };
-    if first.start() >= last.end() || first.start() > last.start() {
+    let (Some((first, _)), Some((begin, last))) = (first.ends(), last.ends()) else { return Err(backwards()) };
+    if first.start() > begin.start() {
         return Err(backwards());
     }
     let span = Interval::new(first.start(), last.end()).map_err(|_| backwards())?;
-    Part::Span(span).collect(schedule, from.trim())
+    Part::Spans(vec![span]).collect(schedule, from.trim())
 }
 
 /// What one word of a set stands for.
 enum Part {
     One(Partition),
-    Span(Interval),
+    /// The intervals that begin in these spans, which are in order; never empty.
+    Spans(Vec<Interval>),
 }
 
 impl Part {
-    const fn span(&self) -> Interval {
+    /// The first instant of it, and the first after it.
+    fn ends(&self) -> Option<(Interval, Interval)> {
         match self {
-            Self::One(partition) => partition.interval,
-            Self::Span(span) => *span,
+            Self::One(partition) => Some((partition.interval, partition.interval)),
+            Self::Spans(spans) => Some((*spans.first()?, *spans.last()?)),
         }
     }
 
     fn collect(self, schedule: &Schedule, text: &str) -> Result<Vec<Partition>, SetError> {
-        match self {
-            Self::One(partition) => Ok(vec![partition]),
-            Self::Span(span) => {
-                let found: Vec<Partition> = schedule.starting_in(span).take(MOST + 1).collect();
-                if found.is_empty() {
-                    return Err(SetError::Nothing { text: text.to_owned(), grain: schedule.grain().clone() });
-                }
-                limit(&found)?;
-                Ok(found)
-            }
+        let spans = match self {
+            Self::One(partition) => return Ok(vec![partition]),
+            Self::Spans(spans) => spans,
+        };
+        let found: Vec<Partition> =
+            spans.into_iter().flat_map(|span| schedule.starting_in(span)).take(MOST + 1).collect();
+        if found.is_empty() {
+            return Err(SetError::Nothing { text: text.to_owned(), grain: schedule.grain().clone() });
         }
+        limit(&found)?;
+        Ok(found)
     }
 }
 
@@ -144,11 +148,12 @@ fn written(schedule: &Schedule, text: &str, meant: &Written) -> Result<Part, Set
     let out = || SetError::OutOfRange { text: text.to_owned() };
     let never = || SetError::Key(KeyError::NeverWas { text: text.to_owned(), zone: schedule.zone().name().to_owned() });
     if let Written::Time(time) = meant {
-        return hour(schedule, time).map(Part::Span).ok_or_else(never);
+        let passes = passes(schedule, time);
+        return if passes.is_empty() { Err(never()) } else { Ok(Part::Spans(passes)) };
     }
     let (from, to) = meant.dates().ok_or_else(out)?;
     match schedule.span_of_dates(from, to) {
-        Some(span) => Ok(Part::Span(span)),
+        Some(span) => Ok(Part::Spans(vec![span])),
         None if is_skipped(schedule, from, to) => Err(never()),
         None => Err(out()),
     }
@@ -162,15 +167,12 @@ fn is_skipped(schedule: &Schedule, from: civil::Date, to: civil::Date) -> bool {
     exists(from) && exists(to)
 }
 
-/// From the first instant of a local hour to the end of its last pass.
-fn hour(schedule: &Schedule, time: &LocalTime) -> Option<Interval> {
-    let hours = Schedule::new(Grain::Hour, schedule.zone().clone());
-    let start = time.datetime();
-    let end = start.checked_add(jiff::SignedDuration::from_hours(1)).ok()?;
-    let shown = |local| schedule.zone().instants_of(local);
-    let first = hours.first_from(schedule.zone().first_instant_at_or_after(start)?)?.interval.start();
-    let last = shown(end).last().copied().or_else(|| schedule.zone().first_instant_at_or_after(end))?;
-    (schedule.zone().local(first) < end).then(|| Interval::new(first, last).ok())?
+/// The passes of a local hour: none where it was skipped, two where it comes twice.
+fn passes(schedule: &Schedule, time: &LocalTime) -> Vec<Interval> {
+    let (zone, hours) = (schedule.zone(), Blocks::of_minutes(60));
+    let hour = u16::from(time.hour.unsigned_abs());
+    let starts = hours.starts_of(zone, (time.date, hour));
+    starts.into_iter().filter_map(|start| hours.at(zone, start)).map(|partition| partition.interval).collect()
 }
 
 /// A text that names no set of intervals.
@@ -251,6 +253,66 @@ mod tests {
         let hour = schedule(Grain::Hour, "America/New_York");
         assert_eq!(keys(&hour, "2026-11-01").unwrap().len(), 25);
         assert_eq!(keys(&hour, "2026-03-08").unwrap().len(), 23);
+    }
+
+    fn grain(text: &str) -> Grain {
+        Grain::parse(text).unwrap()
+    }
+
+    #[test]
+    fn a_coarse_key_is_what_begins_in_it() {
+        let counts = |grain: Grain, zone, texts: &[&str]| -> Vec<usize> {
+            let schedule = schedule(grain, zone);
+            texts.iter().map(|text| keys(&schedule, text).unwrap().len()).collect()
+        };
+        let new_york = "America/New_York";
+        let texts = ["2026-11-01", "2026-11-01T00", "2026-11-01T01", "2026-03-08T01", "2026-03-08"];
+        assert_eq!(counts(grain("15 minutes"), new_york, &texts), [100, 4, 8, 4, 92]);
+        assert_eq!(counts(grain("6 hours"), new_york, &["2026-11-01", "2026-11-01T06"]), [4, 1]);
+        assert_eq!(counts(grain("month"), new_york, &["2026", "2026-Q2", "2026-02"]), [12, 3, 1]);
+        let cron = Grain::Cron(crate::cron_pattern::CronPattern::parse("0 3,15 * * *").unwrap());
+        assert_eq!(counts(cron, new_york, &["2026-03-08", "2026-03-08T03", "2026-03"]), [2, 1, 62]);
+    }
+
+    #[test]
+    fn a_week_belongs_to_the_month_and_year_of_its_thursday() {
+        let weeks = schedule(grain("week"), "Asia/Seoul");
+        let year = keys(&weeks, "2026").unwrap();
+        assert_eq!((year.len(), year[0].as_str(), year[52].as_str()), (53, "2026-W01", "2026-W53"));
+        let by_month: Vec<String> =
+            (1..=12).flat_map(|month| keys(&weeks, &format!("2026-{month:02}")).unwrap()).collect();
+        assert_eq!(by_month, year);
+        let sundays = schedule(Grain::week_from("sunday").unwrap(), "Asia/Seoul");
+        assert_eq!(keys(&sundays, "2026").unwrap(), year);
+        assert_eq!(range(&weeks, "2026-W01", "2026-W53", Timestamp::UNIX_EPOCH).unwrap().len(), 53);
+    }
+
+    #[test]
+    fn what_the_grain_cannot_answer_is_refused() {
+        let said = |schedule: &Schedule, text| keys(schedule, text).unwrap_err().to_string();
+        let month = schedule(Grain::Month, "Asia/Seoul");
+        assert_eq!(
+            said(&month, "yesterday"),
+            "yesterday is a day, which is not an interval of a pipeline of grain month"
+        );
+        assert_eq!(
+            said(&month, "2026-W13"),
+            "2026-W13 is a week, which is not an interval of a pipeline of grain month"
+        );
+        let apia = schedule(Grain::Hour, "Pacific/Apia");
+        assert_eq!(said(&apia, "2011-12-30"), "2011-12-30 never was in Pacific/Apia: the clocks skipped it");
+        let cron = Grain::Cron(crate::cron_pattern::CronPattern::parse("0 0 1 * *").unwrap());
+        let monthly = schedule(cron, "Asia/Seoul");
+        assert_eq!(said(&monthly, "2026-03-24"), "no interval of grain cron 0 0 1 * * begins in 2026-03-24");
+        assert_eq!(keys(&monthly, "2026-03").unwrap(), ["2026-03-01T00:00"]);
+        let table = schedule(Grain::Table, "Asia/Seoul");
+        assert_eq!(keys(&table, "table").unwrap(), ["table"]);
+        assert!(keys(&table, "2026").is_err() && keys(&table, "-1").is_err() && keys(&table, "yesterday").is_err());
+        let day = schedule(Grain::Day, "Asia/Seoul");
+        assert!(
+            matches!(keys(&day, "2026-3"), Err(SetError::Key(KeyError::WrongForm { write: Some(write), .. })) if write == "2026-03")
+        );
+        assert!(keys(&day, &vec!["2026"; 300].join(",")).unwrap().len() == 365, "the same year 300 times is one year");
     }
 
     #[test]

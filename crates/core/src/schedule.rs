@@ -131,7 +131,7 @@ impl Schedule {
     }
 
     /// The span from the start of one local date to the start of another. Of weeks, it holds those that belong to the
-    /// dates: a week belongs to the month, quarter and year that hold most of its days, as its number does.
+    /// dates: a week belongs to the month, quarter and year that hold its Thursday, as its number does.
     pub fn span_of_dates(&self, from: civil::Date, to: civil::Date) -> Option<Interval> {
         if let Grain::Week(starts) = &self.grain {
             let first = |date| week::first_belonging_to(date, *starts);
@@ -175,6 +175,32 @@ mod tests {
         assert_eq!(day.partition_at(Timestamp::MAX), None);
         assert_eq!(day.partition_at(Timestamp::MIN), None);
         assert_eq!(in_utc(Grain::Hour).partition_at(Timestamp::MIN), None);
+    }
+
+    #[test]
+    fn longer_grains_end_with_the_calendar() {
+        let of = |grain: &str, text: &str| in_utc(Grain::parse(grain).unwrap()).partition_for_key(text);
+        for (grain, last, beyond) in [
+            ("week", "9999-W51", "9999-W52"),
+            ("month", "9999-11", "9999-12"),
+            ("quarter", "9999-Q3", "9999-Q4"),
+            ("year", "9998", "9999"),
+            ("15 minutes", "9999-12-30T21:45", "9999-12-30T22:00"),
+        ] {
+            assert!(of(grain, last).is_ok(), "{grain} {last}: {:?}", of(grain, last));
+            assert_eq!(of(grain, beyond), Err(KeyError::OutOfRange { text: beyond.to_owned() }), "{grain}");
+        }
+        for (grain, first) in
+            [("week", "0001-W01"), ("month", "0001-01"), ("year", "0001"), ("6 hours", "0001-01-01T00")]
+        {
+            assert!(of(grain, first).is_ok(), "{grain} {first}");
+        }
+        // the first week from Sunday begins in the year 0
+        let sundays = in_utc(Grain::week_from("sunday").unwrap());
+        assert_eq!(sundays.partition_for_key("0001-W01"), Err(KeyError::OutOfRange { text: "0001-W01".to_owned() }));
+        let table = in_utc(Grain::Table).partition_for_key("table").unwrap();
+        assert_eq!(table.interval.start().to_string(), "0001-01-01T00:00:00Z");
+        assert_eq!(table.interval.end().to_string(), "9999-12-30T22:00:00Z");
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! Which number a week has: that of the ISO week that holds its fourth day, and so most of its days.
 //!
 //! For weeks from Monday this is ISO 8601 itself. Weeks that start on another day get each ISO number exactly once, in
-//! order, so that the keys still round-trip and sort.
+//! order, so that the keys still round-trip and sort. As in ISO 8601, a week belongs to the month, quarter and year that
+//! hold its Thursday, which is the year in its number.
 
 use crate::time::civil::{Date, ISOWeekDate, Weekday};
 
 /// Days from the start of a week to the day that decides its number.
-pub(crate) const TO_FOURTH_DAY: i64 = 3;
+const TO_FOURTH_DAY: i64 = 3;
 
 /// The first date of the week that holds `date`.
 pub(crate) fn first_date(date: Date, starts: Weekday) -> Option<Date> {
@@ -27,9 +28,9 @@ pub(crate) fn numbered(year: i16, week: i8, starts: Weekday) -> Option<Date> {
     days_later(ISOWeekDate::new(year, week, fourth).ok()?.date(), -TO_FOURTH_DAY)
 }
 
-/// The start of the first week whose number belongs to `date` or later.
+/// The start of the first week whose Thursday is `date` or later.
 pub(crate) fn first_belonging_to(date: Date, starts: Weekday) -> Option<Date> {
-    let earliest = days_later(date, -TO_FOURTH_DAY)?;
+    let earliest = days_later(date, -i64::from(Weekday::Thursday.since(starts)))?;
     let first = first_date(earliest, starts)?;
     if first == earliest { Some(first) } else { days_later(first, 7) }
 }
@@ -61,7 +62,14 @@ mod tests {
     }
 
     #[test]
-    fn a_week_belongs_to_the_month_that_holds_most_of_its_days() {
+    fn a_week_belongs_to_the_month_that_holds_its_thursday() {
+        // and the year of that Thursday is the one in its number, whichever day weeks start on
+        for starts in Weekday::Sunday.cycle_forward().take(7) {
+            for year in 1990..2040 {
+                let first = first_belonging_to(date(year, 1, 1), starts).unwrap();
+                assert_eq!(number(first), Some((year, 1)), "{starts:?}");
+            }
+        }
         // Thursday 2026-01-01: its week belongs to 2026 although it starts in December
         assert_eq!(first_belonging_to(date(2026, 1, 1), Weekday::Monday), Some(date(2025, 12, 29)));
         assert_eq!(first_belonging_to(date(2027, 1, 1), Weekday::Monday), Some(date(2027, 1, 4)));
