@@ -14,7 +14,8 @@ revoke execute on all functions in schema thrice from public;
 -- thrice_reader looks: status, calendar, metrics. By column, so that query texts, definitions, host names and sample keys stay out of sight.
 grant usage on schema thrice to thrice_reader, thrice_operator, thrice_worker;
 grant select on thrice.meta, thrice._sqlx_migrations, thrice.lanes, thrice.partitions, thrice.backfills, thrice.backfill_items, thrice.pipeline_run_ledger,
-  thrice.publications, thrice.events to thrice_reader;
+  thrice.publications, thrice.events, thrice.partition_status to thrice_reader;
+grant execute on function thrice.published_through(text) to thrice_reader;
 grant select (worker_id, started_at, heartbeat_at, expires_at) on thrice.workers to thrice_reader;
 grant select (pipeline_id, pipeline_name, target, strategy, grain, time_zone, interval_epoch, lane, paused, code_hash, created_at, updated_at)
   on thrice.pipelines to thrice_reader;

@@ -36,6 +36,7 @@ pub mod data_plane;
 
 mod calendar;
 mod claim;
+mod closing;
 mod error;
 mod health;
 mod history;

@@ -8,6 +8,7 @@ use thrice_core::code::ErrorCode;
 use thrice_core::due::{CatchUp, DuePolicy};
 use thrice_core::duration::HumanDuration;
 use thrice_core::identifier::Identifier;
+use thrice_core::late_policy::LatePolicy;
 use thrice_core::retry::RetryPolicy;
 use thrice_core::time::{Timestamp, civil, to_microseconds};
 use toml::de::DeValue;
@@ -16,6 +17,7 @@ use crate::checks_table::{self, Check, CheckRule};
 use crate::diagnostic::{Checked, Diagnostic, Diagnostics, Span};
 use crate::interval_table::{self, IntervalRules};
 use crate::keys::File;
+use crate::late_table;
 use crate::limits_tables::{self, Timeouts};
 use crate::placeholders::{BUILT_IN, VarValue};
 use crate::project::Project;
@@ -42,6 +44,8 @@ pub struct Definition {
     pub vars: BTreeMap<String, VarValue>,
     /// `run` leaves it alone unless it is named.
     pub paused: bool,
+    /// When its published partitions are made again, final and closed.
+    pub late_data: LatePolicy,
     /// Its intervals.
     pub interval: IntervalRules,
     /// Its target.
@@ -89,9 +93,11 @@ impl Definition {
         let retry = limits_tables::retry(&mut root);
         let timeouts = limits_tables::timeouts(&mut root);
         let session = session_table::read(&mut root);
+        let late_data = late_table::read(&mut root);
         root.all_not_built();
         root.finish();
-        let definition = interval.zip(target).zip(sql_path).map(|((interval, (target, table_span)), sql_path)| Self {
+        let definition = interval.zip(target).zip(sql_path).zip(late_data);
+        let definition = definition.map(|(((interval, (target, table_span)), sql_path), late_data)| Self {
             name: name.to_owned(),
             file: file.to_owned(),
             description,
@@ -100,6 +106,7 @@ impl Definition {
             sql_path,
             vars,
             paused,
+            late_data,
             interval,
             target,
             checks,
@@ -137,6 +144,7 @@ impl Definition {
             "vars": self.vars_json(),
             "paused": self.paused,
             "interval": self.interval_json(),
+            "late_data": self.late_json(),
             "target": self.target_json(),
             "checks": self.checks.iter().map(check_json).collect::<Vec<_>>(),
             "retry": {
@@ -180,6 +188,14 @@ impl Definition {
                 CatchUp::All => Value::from("all"),
                 CatchUp::Newest(most) => Value::from(most),
             },
+        })
+    }
+
+    fn late_json(&self) -> Value {
+        json!({
+            "revisit": self.late_data.revisits(),
+            "final_after": self.late_data.final_after(),
+            "close_after": self.late_data.close_after(),
         })
     }
 

@@ -33,6 +33,8 @@ pub enum Kind {
     Duration,
     /// A whole number.
     Count,
+    /// A list of whole numbers.
+    Counts,
     /// A whole number, or `"all"`.
     CountOrAll,
     /// True or false.
@@ -222,11 +224,12 @@ pub const KEYS: &[Key] = &[
     pipeline("", "timeouts", Kind::Table, Unwritten::Nothing, "how long the steps of a run may take"),
     pipeline("", "session", Kind::Table, Unwritten::Nothing, "settings of the connection that runs the query"),
     later("", "lane", "the limit that its runs count against", "leave it out: this version has no lanes"),
-    later(
+    pipeline(
         "",
         "late_data",
-        "recomputing published partitions by a policy",
-        "run the interval again by its key when the late rows are there: thrice run PIPELINE KEY",
+        Kind::Table,
+        Unwritten::Said("published once, and final at once"),
+        "when published partitions are made again, because rows arrive late",
     ),
     later(
         "",
@@ -279,6 +282,40 @@ pub const KEYS: &[Key] = &[
         Kind::CountOrAll,
         Unwritten::Is("7"),
         "at most so many missed intervals are taken by one `thrice run`, newest first; 0: none",
+    ),
+    pipeline(
+        "late_data",
+        "revisit",
+        Kind::Counts,
+        Unwritten::Is("[]"),
+        "a partition is made again when these intervals after it are due, such as `[1, 3]`; not with `window`",
+    ),
+    pipeline(
+        "late_data",
+        "window",
+        Kind::Count,
+        Unwritten::Nothing,
+        "the newest so many partitions are made each time: 3 is short for `revisit = [1, 2]`",
+    ),
+    pipeline(
+        "late_data",
+        "final_after",
+        Kind::Count,
+        Unwritten::Said("the last revisit"),
+        "a partition is provisional before this revisit, and final from it on",
+    ),
+    pipeline(
+        "late_data",
+        "close_after",
+        Kind::Count,
+        Unwritten::Said("never"),
+        "once this revisit is published the partition is closed: nothing changes it unless it is reopened",
+    ),
+    later(
+        "late_data",
+        "only_if_changed",
+        "a revisit runs only where the source has changed",
+        "leave it out: a revisit that finds equal rows publishes nothing but a receipt",
     ),
     pipeline("target", "table", Kind::TableName, Unwritten::Required, "the table that is published into"),
     pipeline(

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 use thrice_checks::Check;
+use thrice_core::due::DuePolicy;
 use thrice_core::identifier::{Identifier, TableName};
+use thrice_core::late_policy::LatePolicy;
 use thrice_core::retry::RetryPolicy;
 use thrice_core::schedule::{Partition, Schedule};
 use thrice_sql_publish::columns::ColumnsPolicy;
@@ -19,6 +21,10 @@ pub struct Job {
     pub name: String,
     /// Its intervals.
     pub schedule: Schedule,
+    /// When they are due.
+    pub due: DuePolicy,
+    /// When published ones are made again, final and closed.
+    pub late: LatePolicy,
     /// The query, with `$1`, `$2` … in the order of `params`.
     pub query: String,
     /// What the parameters stand for.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use thrice_core::reason::Reason;
+use thrice_core::time::Timestamp;
 use thrice_sql_publish::CancellationToken;
 
 /// Why a run exists, as the ledger's column `trigger` spells it.
@@ -10,6 +11,8 @@ use thrice_sql_publish::CancellationToken;
 pub enum Trigger {
     /// `thrice run` found the partition due.
     Schedule,
+    /// `thrice run` found a revisit of the published partition due.
+    Revisit,
     /// A person or a service named the partition.
     Manual,
     /// The same call tries again after a transient failure.
@@ -25,6 +28,7 @@ impl Trigger {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Schedule => "schedule",
+            Self::Revisit => "revisit",
             Self::Manual => "manual",
             Self::Retry => "retry",
             Self::Demo => "demo",
@@ -35,6 +39,7 @@ impl Trigger {
     pub(crate) const fn of_ledger(self) -> thrice_ledger::Trigger {
         match self {
             Self::Schedule => thrice_ledger::Trigger::Schedule,
+            Self::Revisit => thrice_ledger::Trigger::Revisit,
             Self::Manual => thrice_ledger::Trigger::Manual,
             Self::Retry => thrice_ledger::Trigger::Retry,
             Self::Demo => thrice_ledger::Trigger::Demo,
@@ -58,6 +63,8 @@ pub struct RunRequest {
     pub accept_drop: bool,
     /// Publish into a closed partition. Needs a reason.
     pub reopen: bool,
+    /// The instant that decides which revisit of the late-data policy the run is.
+    pub as_of: Timestamp,
     /// Why, in a person's words; stored with the run.
     pub reason: Option<Reason>,
     /// How long to wait for another worker that holds the partition. `None`: report it at once.
@@ -76,6 +83,7 @@ impl RunRequest {
             overwrite_existing: false,
             accept_drop: false,
             reopen: false,
+            as_of: Timestamp::now(),
             reason: None,
             wait: None,
             cancel: CancellationToken::new(),

@@ -1,0 +1,31 @@
+-- What reports join: which partitions are published, how settled their rows are, and up to where nothing is missing.
+
+create view thrice.partition_status as         -- one row per published partition of the pipeline's cut of time
+select y.pipeline_name, p.interval_key, p.interval_start, p.interval_end,
+       case when p.closed_at is not null then 'closed'
+            when coalesce(r.revisit, 0) >= coalesce((y.definition -> 'late_data' ->> 'final_after')::int, 0) then 'final'
+            else 'provisional' end as maturity,
+       d.published_at, r.row_count,            -- when the rows in the target were written, and how many they are
+       r.code_hash is distinct from y.code_hash as outdated                   -- made by other code than the pipeline has now
+  from thrice.partitions p
+  join thrice.pipelines y on y.pipeline_id = p.pipeline_id and y.interval_epoch = p.interval_epoch
+  join thrice.publications r on r.attempt_id = p.current_attempt_id
+  join thrice.publications d on d.attempt_id = p.data_attempt_id;
+
+-- The end of the last interval up to which all are published, from the pipeline's start on. Null: the first one is missing.
+-- For whoever may read the view, and no more: it reads the pipeline's start from a definition that readers may not see.
+create function thrice.published_through(pipeline_name text) returns timestamptz
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  with published as (
+    select s.interval_start, s.interval_end,
+           lag(s.interval_end, 1, coalesce((select (y.definition -> 'interval' ->> 'start')::timestamptz
+                                              from thrice.pipelines y where y.pipeline_name = $1), s.interval_start))
+             over (order by s.interval_start) as before
+      from thrice.partition_status s where s.pipeline_name = $1
+  )
+  select max(p.interval_end) from published p
+   where p.interval_start < coalesce((select min(g.interval_start) from published g where g.interval_start > g.before), 'infinity')
+$$;
+
+-- Who reopened what: asked for each run of a pipeline that closes its partitions.
+create index events_reopened on thrice.events (pipeline_id, partition_id, at) where kind = 'reopened';
