@@ -105,6 +105,11 @@ impl LatePolicy {
         Ok(Self { revisits, final_after, close_after })
     }
 
+    /// The last revisit, 0 where there is none.
+    fn last(&self) -> u32 {
+        self.revisits.last().copied().unwrap_or(0)
+    }
+
     /// The revisits, rising.
     pub fn revisits(&self) -> &[u32] {
         &self.revisits
@@ -119,34 +124,26 @@ impl LatePolicy {
         partition: &Partition,
         revisit: u32,
     ) -> Option<Timestamp> {
-        let mut following = partition.clone();
-        for _ in 0..revisit {
-            following = schedule.next(&following)?;
-        }
-        Some(due.due_at(&following))
+        following(schedule, partition).find(|(number, _)| *number == revisit).map(|(_, at)| due.due_at(&at))
     }
 
-    /// Every revisit of a partition with the instant at which it is due, in order.
-    pub fn calendar(&self, schedule: &Schedule, due: &DuePolicy, partition: &Partition) -> Vec<(u32, Timestamp)> {
-        let mut following = Some((0, partition.clone()));
-        let mut found = Vec::with_capacity(self.revisits.len());
-        for revisit in &self.revisits {
-            while let Some((number, at)) = following.take() {
-                if number == *revisit {
-                    found.push((number, due.due_at(&at)));
-                    following = Some((number, at));
-                    break;
-                }
-                following = schedule.next(&at).map(|next| (number + 1, next));
-            }
-        }
-        found
+    /// Every revisit of a partition with the instant at which it is due, in order. Lazy.
+    pub fn calendar<'a>(
+        &'a self,
+        schedule: &'a Schedule,
+        due: &'a DuePolicy,
+        partition: &Partition,
+    ) -> impl Iterator<Item = (u32, Timestamp)> + 'a {
+        following(schedule, partition)
+            .filter(|(number, _)| self.revisits.binary_search(number).is_ok())
+            .take(self.revisits.len())
+            .map(|(number, at)| (number, due.due_at(&at)))
     }
 
     /// The last revisit that is due at `as_of`, 0 before the first: what a run at that time puts into its receipt.
     pub fn reached(&self, schedule: &Schedule, due: &DuePolicy, partition: &Partition, as_of: Timestamp) -> u32 {
         let calendar = self.calendar(schedule, due, partition);
-        calendar.into_iter().take_while(|(_, at)| *at <= as_of).last().map_or(0, |(revisit, _)| revisit)
+        calendar.take_while(|(_, at)| *at <= as_of).last().map_or(0, |(revisit, _)| revisit)
     }
 
     /// The revisits of a published partition that are due and not made. One recomputation serves them all; none are due
@@ -159,11 +156,12 @@ impl LatePolicy {
         published: Published,
         as_of: Timestamp,
     ) -> &[u32] {
-        let up_to = |revisit: u32| self.revisits.partition_point(|known| *known <= revisit);
-        let (made, reached) = (up_to(published.reached), up_to(self.reached(schedule, due, partition, as_of)));
-        if self.maturity(schedule, due, partition, published, as_of) == Maturity::Closed {
+        // most partitions of a long history: no following interval is looked at
+        if published.closed || published.reached >= self.last() {
             return &[];
         }
+        let up_to = |revisit: u32| self.revisits.partition_point(|known| *known <= revisit);
+        let (made, reached) = (up_to(published.reached), up_to(self.reached(schedule, due, partition, as_of)));
         self.revisits.get(made..reached).unwrap_or(&[])
     }
 
@@ -176,12 +174,10 @@ impl LatePolicy {
         published: Published,
         as_of: Timestamp,
     ) -> Option<(u32, Timestamp)> {
-        if self.maturity(schedule, due, partition, published, as_of) == Maturity::Closed {
+        if published.closed || published.reached >= self.last() {
             return None;
         }
-        self.calendar(schedule, due, partition)
-            .into_iter()
-            .find(|(revisit, at)| *revisit > published.reached && *at > as_of)
+        self.calendar(schedule, due, partition).find(|(revisit, at)| *revisit > published.reached && *at > as_of)
     }
 
     /// How settled a published partition is at `as_of`.
@@ -196,9 +192,13 @@ impl LatePolicy {
         published: Published,
         as_of: Timestamp,
     ) -> Maturity {
-        let corrected = published.reached >= self.revisits.last().copied().unwrap_or(0);
         let closes_by_policy = || {
-            corrected && !published.reopened && self.closes_at(schedule, due, partition).is_some_and(|at| at <= as_of)
+            published.reached >= self.last()
+                && !published.reopened
+                && self.close_after.is_some_and(|close_after| {
+                    published.reached >= close_after && close_after > 0
+                        || self.due_at(schedule, due, partition, close_after).is_some_and(|at| at <= as_of)
+                })
         };
         if published.closed || closes_by_policy() {
             Maturity::Closed
@@ -213,6 +213,13 @@ impl LatePolicy {
     pub fn closes_at(&self, schedule: &Schedule, due: &DuePolicy, partition: &Partition) -> Option<Timestamp> {
         self.due_at(schedule, due, partition, self.close_after?)
     }
+}
+
+/// A partition with the number 0, and those that follow it.
+fn following<'a>(schedule: &'a Schedule, partition: &Partition) -> impl Iterator<Item = (u32, Partition)> + use<'a> {
+    std::iter::successors(Some((0_u32, partition.clone())), |(number, at)| {
+        schedule.next(at).map(|next| (number.saturating_add(1), next))
+    })
 }
 
 /// A policy that cannot hold.

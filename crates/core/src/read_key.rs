@@ -4,6 +4,7 @@ use crate::boundaries::whole_table;
 use crate::grain::Grain;
 use crate::interval_key::parse_offset;
 use crate::time::civil::{self, Date};
+use crate::time::offset_text;
 
 /// What a text names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -196,7 +197,11 @@ fn read_date(text: &str) -> Result<Date, Unread> {
 fn read_time(date: &str, time: &str) -> Result<Written, Unread> {
     let date = read_date(date)?;
     let (clock, offset) = match time.find(['+', '-']) {
-        Some(at) => (time.get(..at), time.get(at..).map(parse_offset)),
+        // one offset, one spelling: neither -05:00:00 nor -00:00
+        Some(at) => {
+            let offset = time.get(at..).unwrap_or_default();
+            (time.get(..at), Some(parse_offset(offset).filter(|seconds| offset_text(*seconds) == offset)))
+        }
         None => (Some(time), None),
     };
     let offset = offset.map(|offset| offset.ok_or(Unread::Form)).transpose()?;
@@ -255,9 +260,20 @@ mod tests {
 
     #[test]
     fn what_is_no_key_is_told_apart_from_what_the_calendar_lacks() {
-        for text in
-            ["", "2026-3", "2026-03-24 05", "26-03-24", "2026-Q", "2026-W1", "T05", "2026-03-24T5", "한글", "tables"]
-        {
+        for text in [
+            "",
+            "2026-3",
+            "2026-03-24 05",
+            "26-03-24",
+            "2026-Q",
+            "2026-W1",
+            "T05",
+            "2026-03-24T5",
+            "한글",
+            "tables",
+            "2026-11-01T01-05:00:00",
+            "2026-11-01T01-00:00",
+        ] {
             assert_eq!(read(text), Err(Unread::Form), "{text}");
         }
         for text in ["2026-13", "2026-Q5", "2025-W53", "2026-W00", "0000", "0000-W01", "2026-02-30", "0000-01-01"] {

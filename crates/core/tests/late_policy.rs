@@ -234,7 +234,7 @@ fn the_example_of_the_reference() {
     let day = schedule.partition_for_key("2026-03-24").unwrap();
     let at = |text: &str| -> Timestamp { text.parse().unwrap() };
     assert_eq!(
-        policy.calendar(&schedule, &due, &day),
+        policy.calendar(&schedule, &due, &day).collect::<Vec<_>>(),
         [(1, at("2026-03-26T02:10:00+09:00")), (3, at("2026-03-28T02:10:00+09:00"))]
     );
     let maturity = |reached, as_of: &str| {
