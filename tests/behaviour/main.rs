@@ -5,6 +5,7 @@
 mod cases;
 mod due;
 mod guards;
+mod late;
 mod rerun;
 mod retry;
 mod server_gone;

@@ -166,6 +166,16 @@ pub(crate) enum Command {
         after_help = "Examples:\n  thrice adopt daily_order_summary --from 2025-01-01 --to 2026-02-28 --reason \"loaded by the old job\"\n  thrice adopt daily_order_summary --from 2026-03-01 --to 2026-03-01 --reason \"checked by hand\" --yes\n  thrice adopt daily_order_summary --from 2026-03 --to 2026-03 --reason \"moved over\" --json --yes\n\nExit codes: 0 recorded, 2 usage or config, 5 not agreed or refused by policy, 7 unavailable, 8 SQL failed, 130/143 stopped"
     )]
     Adopt(Adopt),
+    /// Close published partitions: nothing changes them any more
+    #[command(
+        after_help = "Examples:\n  thrice close daily_order_summary 2026-03 --reason \"month is reported\"\n  thrice close daily_order_summary --from 2026-03-01 --to 2026-03-07 --reason \"audited\"\n  thrice close daily_order_summary 2026-03-24 --reason \"audited\" --json\n\nExit codes: 0 closed, or closed before, 2 usage or config, 5 no reason, or some are not published (the others are closed), 7 no database, 8 the role may not"
+    )]
+    Close(Closing),
+    /// Open closed partitions for another run
+    #[command(
+        after_help = "Examples:\n  thrice reopen daily_order_summary 2026-03-24 --reason \"the source was corrected\"\n  thrice reopen daily_order_summary --from 2026-03-01 --to 2026-03-07 --reason \"audit found rows\"\n  thrice reopen daily_order_summary 2026-03-24 --reason \"the source was corrected\" --json\n\nExit codes: 0 open, or never closed, 2 usage or config, 5 no reason, or some are not published, 7 no database, 8 the role may not"
+    )]
+    Reopen(Closing),
     /// Create or update the ledger, schema thrice
     #[command(
         after_help = "Examples:\n  thrice migrate\n  thrice migrate --info\n  thrice migrate --json\n\nExit codes: 0 current, 2 a privilege is missing, 5 the ledger is newer than this program, 7 no database"
@@ -297,7 +307,7 @@ pub(crate) struct Status {
     /// Last interval of a range, included
     #[arg(long, value_name = "K")]
     pub(crate) to: Option<String>,
-    /// Exit with 5 unless every partition shown is published
+    /// Exit with 5 unless every partition shown is published, or final
     #[arg(long, value_name = "WHAT")]
     pub(crate) require: Option<Require>,
 }
@@ -307,6 +317,38 @@ pub(crate) struct Status {
 pub(crate) enum Require {
     // Readers see every partition.
     Published,
+    // No correction for late rows is to come.
+    Final,
+}
+
+impl Require {
+    /// The word that was given.
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Published => "published",
+            Self::Final => "final",
+        }
+    }
+}
+
+/// `thrice close` and `thrice reopen`
+#[derive(Debug, Args)]
+pub(crate) struct Closing {
+    /// Pipeline
+    #[arg(value_name = "P")]
+    pub(crate) pipeline: String,
+    /// Intervals
+    #[arg(value_name = "K", allow_negative_numbers = true)]
+    pub(crate) keys: Vec<String>,
+    /// First interval of a range, included
+    #[arg(long, value_name = "K", conflicts_with = "keys")]
+    pub(crate) from: Option<String>,
+    /// Last interval of a range, included
+    #[arg(long, value_name = "K", conflicts_with = "keys")]
+    pub(crate) to: Option<String>,
+    /// Why, for the ledger; 3 to 500 characters
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: Option<String>,
 }
 
 /// `thrice show`

@@ -89,10 +89,15 @@ pub(crate) async fn runner(database: &Database, ledger: Ledger, ttl: Duration, g
         host: host_name(),
         os_pid: std::process::id(),
         lease_ttl: ttl,
-        actor: Actor { os_user: database.os_user.clone(), on_behalf_of: global.on_behalf_of.clone() },
+        actor: actor(database, global),
         resolve_wait: RESOLVE_WAIT,
     };
     Ok(Runner::open(ledger, database.settings.clone(), options).await?)
+}
+
+/// Who asks: a fact of this machine, and a claim beside it.
+pub(crate) fn actor(database: &Database, global: &Global) -> Actor {
+    Actor { os_user: database.os_user.clone(), on_behalf_of: global.on_behalf_of.clone() }
 }
 
 fn host_name() -> String {

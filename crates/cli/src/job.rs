@@ -20,6 +20,8 @@ pub(crate) fn of(pipeline: &Pipeline) -> Job {
     Job {
         name: definition.name.clone(),
         schedule: definition.schedule(),
+        due: definition.due_policy(),
+        late: definition.late_data.clone(),
         query: pipeline.query().text().to_owned(),
         params: pipeline.query().params().iter().map(param).collect(),
         target: target.table.clone(),

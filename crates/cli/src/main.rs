@@ -25,6 +25,7 @@ mod usage;
 use std::process::ExitCode;
 
 use crate::args::{Cli, Command};
+use crate::commands::closing::Direction;
 use crate::exit_code::Exit;
 use crate::fault::Outcome;
 use crate::output::Output;
@@ -76,6 +77,8 @@ async fn dispatch(cli: &Cli, output: Output) -> Outcome<Exit> {
         Command::Explain(args) => commands::explain::run(args, output),
         Command::Export(args) => commands::export::run(global, args, output),
         Command::Adopt(args) => Box::pin(commands::adopt::run(global, args, output)).await,
+        Command::Close(args) => Box::pin(commands::closing::run(global, args, Direction::Close, output)).await,
+        Command::Reopen(args) => Box::pin(commands::closing::run(global, args, Direction::Reopen, output)).await,
         Command::Grants(_) => commands::grants::run(global, output),
         Command::Migrate(args) => Box::pin(commands::migrate::run(global, args, output)).await,
         Command::Config(args) => commands::config::run(global, args, output),

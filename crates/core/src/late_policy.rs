@@ -105,6 +105,21 @@ impl LatePolicy {
         Ok(Self { revisits, final_after, close_after })
     }
 
+    /// From this revisit on a partition is final.
+    pub const fn final_after(&self) -> u32 {
+        self.final_after
+    }
+
+    /// With this revisit a partition closes.
+    pub const fn close_after(&self) -> Option<u32> {
+        self.close_after
+    }
+
+    /// True where partitions close by the passing of time, after their last revisit: then somebody has to write it down.
+    pub fn closes_without_publish(&self) -> bool {
+        self.close_after.is_some_and(|close_after| close_after > self.last())
+    }
+
     /// The last revisit, 0 where there is none.
     fn last(&self) -> u32 {
         self.revisits.last().copied().unwrap_or(0)

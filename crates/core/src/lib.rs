@@ -143,6 +143,7 @@ mod read_key;
 pub mod reason;
 pub mod reserved_schema;
 pub mod retry;
+pub mod revisits_to_run;
 pub mod run;
 pub mod run_state;
 pub mod schedule;

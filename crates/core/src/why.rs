@@ -4,6 +4,7 @@
 use crate::code::ErrorCode;
 use crate::due::{CatchUp, DuePolicy, NotDue};
 use crate::failure_class::FailureClass;
+use crate::late_policy::Maturity;
 use crate::partition_status::{PartitionFacts, PartitionStatus, Waiting};
 use crate::run_state::RunState;
 use crate::schedule::Partition;
@@ -36,6 +37,19 @@ pub struct Question<'a> {
     pub receipt: Option<Receipt>,
     /// When it was closed.
     pub closed_at: Option<Timestamp>,
+    /// What the late-data policy says of it, where it is published.
+    pub late: Option<LateData>,
+}
+
+/// What the late-data policy says of a published partition.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LateData {
+    /// The newest revisit that is due and not made.
+    pub due: Option<u32>,
+    /// The next revisit, and when it falls due.
+    pub next: Option<(u32, Timestamp)>,
+    /// With the publish of this revisit it closes.
+    pub close_after: Option<u32>,
 }
 
 /// A worker that has claimed the partition.
@@ -238,6 +252,20 @@ pub enum Cause {
     Empty,
     /// Other code than today's made its rows.
     OutdatedCode,
+    /// Late rows may be there: a revisit is due and not made.
+    RevisitDue {
+        /// How many intervals after it.
+        revisit: u32,
+    },
+    /// It is made again for late rows.
+    NextRevisit {
+        /// How many intervals after it.
+        revisit: u32,
+        /// When that one falls due.
+        at: Timestamp,
+        /// It closes with that publish.
+        closes: bool,
+    },
     /// Nothing may change it.
     Closed {
         /// Since when.
@@ -266,6 +294,8 @@ impl Cause {
             Self::Published { .. } => "published",
             Self::Empty => "empty",
             Self::OutdatedCode => "outdated_code",
+            Self::RevisitDue { .. } => "revisit_due",
+            Self::NextRevisit { .. } => "next_revisit",
             Self::Closed { .. } => "closed",
         }
     }
@@ -273,7 +303,10 @@ impl Cause {
     /// The instant at which this cause ends by itself, where it has one.
     pub const fn until(&self) -> Option<Timestamp> {
         match self {
-            Self::End { until } | Self::Delay { until } | Self::Retry { until } => Some(*until),
+            Self::End { until }
+            | Self::Delay { until }
+            | Self::Retry { until }
+            | Self::NextRevisit { at: until, .. } => Some(*until),
             Self::Due { .. }
             | Self::BeforeStart { .. }
             | Self::AfterEnd { .. }
@@ -287,6 +320,7 @@ impl Cause {
             | Self::Published { .. }
             | Self::Empty
             | Self::OutdatedCode
+            | Self::RevisitDue { .. }
             | Self::Closed { .. } => None,
         }
     }
@@ -448,8 +482,14 @@ fn failed(question: &Question<'_>) -> Option<Cause> {
 fn published(question: &Question<'_>, causes: &mut Vec<Cause>) {
     let receipt = question.receipt.unwrap_or(Receipt { published_at: None, rows: question.facts.row_count });
     causes.push(Cause::Published { receipt });
-    if question.facts.closed {
+    if question.facts.closed || question.facts.maturity == Some(Maturity::Closed) {
         causes.push(Cause::Closed { since: question.closed_at });
+    } else if let Some(late) = &question.late {
+        causes.extend(late.due.map(|revisit| Cause::RevisitDue { revisit }));
+        causes.extend(late.next.map(|(revisit, at)| {
+            let closes = late.close_after.is_some_and(|close_after| close_after <= revisit);
+            Cause::NextRevisit { revisit, at, closes }
+        }));
     }
     if question.facts.row_count == Some(0) {
         causes.push(Cause::Empty);
@@ -496,6 +536,7 @@ fn action(status: PartitionStatus, causes: &[Cause]) -> Option<Action> {
             _ if has("claimed") => return None,
             _ if has("dead_worker") || has("outcome_unknown") => Action::RunNamed,
             Some((code, _)) => Action::Mend(code),
+            None if has("revisit_due") => by_itself,
             None if has("outdated_code") => Action::RunNamed,
             None => return None,
         },
@@ -543,6 +584,7 @@ mod tests {
             most_tries: 3,
             receipt: None,
             closed_at: None,
+            late: None,
         };
         change(&mut question);
         Why::of(&question)
@@ -619,6 +661,7 @@ mod tests {
                 most_tries: 3,
                 receipt: None,
                 closed_at: None,
+                late: None,
             });
             assert_eq!((kinds(&answer), answer.action), (vec![kind], Some(action)));
         }

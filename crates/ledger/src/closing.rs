@@ -1,6 +1,6 @@
 //! Closing and reopening partitions: by hand with a reason, and by the late-data policy when its time is over.
 
-use serde_json::Value;
+use thrice_core::actor::Actor;
 use thrice_core::reason::Reason;
 use thrice_core::time::Timestamp;
 
@@ -19,14 +19,14 @@ impl Ledger {
         &self,
         cut: &PipelineCut,
         starts: &[Timestamp],
-        actor: &Value,
+        actor: &Actor,
         reason: &Reason,
     ) -> Result<Vec<Timestamp>, LedgerError> {
         let (starts, reason) = (moments(starts.iter().copied()), reason.as_str());
-        let rows =
-            sqlx::query_file!("sql/close.sql", cut.pipeline_id, cut.interval_epoch, starts as _, actor, reason)
-                .fetch_all(&self.pool)
-                .await?;
+        let asked = serde_json::to_value(actor).map_err(LedgerError::unreadable)?;
+        let rows = sqlx::query_file!("sql/close.sql", cut.pipeline_id, cut.interval_epoch, starts as _, asked, reason)
+            .fetch_all(&self.pool)
+            .await?;
         Ok(rows.into_iter().map(|row| row.interval_start.into()).collect())
     }
 
@@ -38,14 +38,14 @@ impl Ledger {
         &self,
         cut: &PipelineCut,
         starts: &[Timestamp],
-        actor: &Value,
+        actor: &Actor,
         reason: &Reason,
     ) -> Result<Vec<Timestamp>, LedgerError> {
         let (starts, reason) = (moments(starts.iter().copied()), reason.as_str());
-        let rows =
-            sqlx::query_file!("sql/reopen.sql", cut.pipeline_id, cut.interval_epoch, starts as _, actor, reason)
-                .fetch_all(&self.pool)
-                .await?;
+        let asked = serde_json::to_value(actor).map_err(LedgerError::unreadable)?;
+        let rows = sqlx::query_file!("sql/reopen.sql", cut.pipeline_id, cut.interval_epoch, starts as _, asked, reason)
+            .fetch_all(&self.pool)
+            .await?;
         Ok(rows.into_iter().map(|row| row.interval_start.into()).collect())
     }
 
@@ -55,21 +55,20 @@ impl Ledger {
         &self,
         cut: &PipelineCut,
         starts: &[Timestamp],
-        actor: &Value,
+        actor: &Actor,
     ) -> Result<i64, LedgerError> {
         let starts = moments(starts.iter().copied());
-        let row =
-            sqlx::query_file!("sql/close_by_policy.sql", cut.pipeline_id, cut.interval_epoch, starts as _, actor)
-                .fetch_one(&self.pool)
-                .await?;
+        let asked = serde_json::to_value(actor).map_err(LedgerError::unreadable)?;
+        let row = sqlx::query_file!("sql/close_by_policy.sql", cut.pipeline_id, cut.interval_epoch, starts as _, asked)
+            .fetch_one(&self.pool)
+            .await?;
         Ok(row.closed)
     }
 
     /// The starts of partitions that were reopened since their newest receipt.
     pub async fn reopened(&self, cut: &PipelineCut) -> Result<Vec<Timestamp>, LedgerError> {
-        let rows = sqlx::query_file!("sql/reopened.sql", cut.pipeline_id, cut.interval_epoch)
-            .fetch_all(&self.pool)
-            .await?;
+        let rows =
+            sqlx::query_file!("sql/reopened.sql", cut.pipeline_id, cut.interval_epoch).fetch_all(&self.pool).await?;
         Ok(rows.into_iter().map(|row| row.interval_start.into()).collect())
     }
 }

@@ -16,7 +16,11 @@ pub(crate) fn read(root: &mut Reader<'_, '_>) -> Option<LatePolicy> {
         (Some(_), Some((window, field))) => {
             let message = "`late_data.revisit` and `late_data.window` say the same thing in two ways";
             let list: Vec<String> = (1..*window.min(&8)).map(|revisit| revisit.to_string()).collect();
-            table.bad_value(field, message, format!("keep one: window = {window} is short for revisit = [{}]", list.join(", ")));
+            table.bad_value(
+                field,
+                message,
+                format!("keep one: window = {window} is short for revisit = [{}]", list.join(", ")),
+            );
             None
         }
         (Some(field), None) => numbers(&mut table, field).map(Revisits::List),
@@ -55,10 +59,14 @@ pub(crate) fn read(root: &mut Reader<'_, '_>) -> Option<LatePolicy> {
 fn fix(error: &LatePolicyError) -> String {
     match error {
         LatePolicyError::NoWindow => "window = 3, or leave it out".to_owned(),
-        LatePolicyError::Zero => "revisit = [1, 3]: made again with the next interval and with the third one after".to_owned(),
+        LatePolicyError::Zero => {
+            "revisit = [1, 3]: made again with the next interval and with the third one after".to_owned()
+        }
         LatePolicyError::Twice { revisit } => format!("write {revisit} once"),
         LatePolicyError::Unsorted { earlier, later } => format!("write {later} before {earlier}"),
-        LatePolicyError::TooFar { .. } => "a smaller number; what is corrected later than that is a backfill".to_owned(),
+        LatePolicyError::TooFar { .. } => {
+            "a smaller number; what is corrected later than that is a backfill".to_owned()
+        }
         LatePolicyError::NeverFinal { last: 0, .. } => {
             "revisit = [1, 3] beside it; without revisits a partition is final at once".to_owned()
         }

@@ -108,6 +108,10 @@ fn value(kind: Kind) -> Map<String, Value> {
             schema
         }
         Kind::Count => object(json!({ "type": "integer", "minimum": 0 })),
+        Kind::Counts => object(json!({
+            "type": "array", "items": { "type": "integer", "minimum": 1, "maximum": thrice_core::late_policy::MOST }, "uniqueItems": true,
+            "examples": [[1, 3]],
+        })),
         Kind::CountOrAll => object(json!({ "anyOf": [{ "type": "integer", "minimum": 0 }, { "const": "all" }] })),
         Kind::Flag => object(json!({ "type": "boolean" })),
         Kind::TableName => {

@@ -12,7 +12,7 @@ use thrice_sql_publish::staging::Staged;
 use thrice_sql_publish::strategy;
 use thrice_sql_publish::{CancellationToken, PublishError};
 
-use crate::attempt::Conditions;
+use crate::attempt::{Conditions, stored_revisit};
 use crate::failpoints::Failpoints;
 use crate::patience::{Patience, on_data};
 use crate::prepare::Prepared;
@@ -63,7 +63,7 @@ impl Runner {
             self.release(&claim).await;
             return Ok(Adoption::AlreadyPublished);
         }
-        match self.adopt_claimed(prepared, &claim, &request, &bounds, content, stop).await {
+        match self.adopt_claimed(prepared, partition, &claim, &request, &bounds, content, stop).await {
             Ok(content) => Ok(Adoption::Adopted(content)),
             Err(problem) => {
                 if problem.code != ErrorCode::OutcomeUnknown {
@@ -77,6 +77,7 @@ impl Runner {
     async fn adopt_claimed(
         &mut self,
         prepared: &Prepared,
+        partition: &Partition,
         claim: &Claim,
         request: &RunRequest,
         bounds: &ColumnBounds,
@@ -97,7 +98,7 @@ impl Runner {
             resumed_from: None,
             backend_pid: None,
             backfill_id: None,
-            revisit: None,
+            revisit: stored_revisit(&prepared.job, partition, request),
         };
         let started =
             self.patience.ledger(self.ledger().start_run(&run)).await.map_err(|error| problem::of_ledger(&error))?;
@@ -117,7 +118,7 @@ impl Runner {
             history_expires_at: None,
             input_manifest: None,
             comparison: None,
-            close: false,
+            close: prepared.job.closes(partition, request.as_of),
         };
         let staged = Staged::known(prepared.target.table.clone(), content.clone());
         let application_name = thrice_ledger::data_plane::application_name(claim.partition_id, started.attempt_no);

@@ -13,6 +13,7 @@ use thrice_sql_publish::{CancellationToken, Finding, target};
 
 use crate::failpoints::{self, hit};
 use crate::failure::Failing;
+use crate::job::Job;
 use crate::patience::on_data;
 use crate::prepare::Prepared;
 use crate::problem;
@@ -112,7 +113,7 @@ impl Runner {
         hit(failpoints::AFTER_CLAIM);
         progress.step(&Step::Claimed { taken_over: claim.taken_over.is_some() });
 
-        let (adopted, started) = match self.begin(prepared, &claim, request, conditions, stop).await {
+        let (adopted, started) = match self.begin(prepared, partition, &claim, request, conditions, stop).await {
             Ok(begun) => begun,
             Err(problem) => {
                 if let Err(error) = self.patience.ledger(self.ledger().give_back(&claim)).await {
@@ -242,6 +243,7 @@ impl Runner {
     async fn begin(
         &mut self,
         prepared: &Prepared,
+        partition: &Partition,
         claim: &Claim,
         request: &RunRequest,
         conditions: Conditions,
@@ -265,12 +267,17 @@ impl Runner {
             resumed_from: adopted.as_ref().map(|adopted| adopted.attempt_id),
             backend_pid: None,
             backfill_id: None,
-            revisit: None,
+            revisit: stored_revisit(&prepared.job, partition, request),
         };
         let starting = self.patience.ledger(self.ledger().start_run(&run));
         let started = starting.await.map_err(|error| problem::of_ledger(&error))?;
         Ok((adopted, started))
     }
+}
+
+/// Which revisit the run is, as the ledger keeps it.
+pub(crate) fn stored_revisit(job: &Job, partition: &Partition, request: &RunRequest) -> Option<i32> {
+    job.revisit(partition, request.as_of).and_then(|revisit| i32::try_from(revisit).ok())
 }
 
 /// The end of an attempt that wrote no run. Tried again only where a server or a connection was away.

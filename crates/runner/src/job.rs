@@ -6,9 +6,10 @@ use serde_json::Value;
 use thrice_checks::Check;
 use thrice_core::due::DuePolicy;
 use thrice_core::identifier::{Identifier, TableName};
-use thrice_core::late_policy::LatePolicy;
+use thrice_core::late_policy::{LatePolicy, Maturity, Published};
 use thrice_core::retry::RetryPolicy;
 use thrice_core::schedule::{Partition, Schedule};
+use thrice_core::time::Timestamp;
 use thrice_sql_publish::columns::ColumnsPolicy;
 use thrice_sql_publish::query::UserQuery;
 use thrice_sql_publish::session::{Limit, Session, Timeouts};
@@ -120,6 +121,19 @@ impl Limits {
 }
 
 impl Job {
+    /// Which revisit a run of the partition at `as_of` is; `None` where the pipeline has none.
+    pub fn revisit(&self, partition: &Partition, as_of: Timestamp) -> Option<u32> {
+        let reached = || self.late.reached(&self.schedule, &self.due, partition, as_of);
+        (!self.late.revisits().is_empty()).then(reached)
+    }
+
+    /// Whether a publish of the partition at `as_of` is its last: nothing changes it afterwards.
+    pub fn closes(&self, partition: &Partition, as_of: Timestamp) -> bool {
+        let reached = self.revisit(partition, as_of).unwrap_or(0);
+        let published = Published { reached, ..Published::default() };
+        self.late.maturity(&self.schedule, &self.due, partition, published, as_of) == Maturity::Closed
+    }
+
     /// The query for one partition.
     pub fn query_for(&self, partition: &Partition) -> UserQuery {
         let value = |param: &Param| match param {

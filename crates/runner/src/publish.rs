@@ -213,7 +213,7 @@ fn gate(work: &Work<'_>, worker: uuid::Uuid, kind: ReceiptKind) -> Gate {
             history_expires_at: None,
             input_manifest: None,
             comparison: None,
-            close: false,
+            close: work.prepared.job.closes(work.partition, work.request.as_of),
         })],
         confirm: Some(proof(work.started.attempt_id)),
     }

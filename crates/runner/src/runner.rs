@@ -89,6 +89,11 @@ impl Runner {
         &self.ledger
     }
 
+    /// Who asked.
+    pub const fn actor(&self) -> &Actor {
+        &self.options.actor
+    }
+
     /// How to reach the server.
     pub const fn settings(&self) -> &ConnectionSettings {
         &self.settings

@@ -111,6 +111,7 @@ fn kind(kind: Kind) -> String {
         Kind::Boundary => "interval key, or a date or time at which an interval begins".to_owned(),
         Kind::Duration => "duration, such as `\"2h10m\"` (s, m, h, d, w)".to_owned(),
         Kind::Count | Kind::Setting(Setting::Whole) => "whole number".to_owned(),
+        Kind::Counts => "list of whole numbers, rising".to_owned(),
         Kind::CountOrAll => "whole number, or `\"all\"`".to_owned(),
         Kind::Flag | Kind::Setting(Setting::Switch) => "`true` or `false`".to_owned(),
         Kind::TableName => "`\"schema.table\"`, quoted as in SQL where need be".to_owned(),

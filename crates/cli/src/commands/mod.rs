@@ -1,6 +1,7 @@
 //! One file a command.
 
 pub(crate) mod adopt;
+pub(crate) mod closing;
 pub(crate) mod config;
 pub(crate) mod demo;
 pub(crate) mod doctor;

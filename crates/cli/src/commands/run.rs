@@ -4,6 +4,7 @@ mod call;
 mod due;
 mod wording;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::json;
@@ -11,17 +12,18 @@ use thrice_core::code::ErrorCode;
 use thrice_core::schedule::Partition;
 use thrice_core::time::Timestamp;
 use thrice_ledger::Ledger;
-use thrice_runner::{RunRequest, Trigger};
+use thrice_runner::{RunRequest, Runner, Trigger};
 
 use self::call::Call;
 pub(crate) use self::due::to_run;
-use self::due::{due, refuse_backfill, tell_left};
+use self::due::{due, over, refuse_backfill, tell_left};
 pub(crate) use self::wording::Lines;
 use crate::args::{Global, Run};
+use crate::commands::status::{known, statuses};
 use crate::database::Database;
 use crate::exit_code::Exit;
 use crate::fault::{Fault, Outcome};
-use crate::output::Output;
+use crate::output::{Output, count};
 use crate::project::{Loaded, Project, each_once};
 use crate::signals::Stop;
 use crate::{clock, database, selection};
@@ -65,22 +67,24 @@ pub(crate) async fn run(global: &Global, args: &Run, output: Output) -> Outcome<
     }
     let stop = Stop::listen(output);
     request.cancel = stop.token.clone();
+    request.as_of = as_of;
     let Planned { database, ledger, plan, beyond, left } =
         stop.or(plan(global, &project, asked, as_of, output)).await?;
     if args.dry_run {
-        return Ok(dry_run(&plan, &beyond, &broken, args, output));
+        return Ok(dry_run(&plan, &beyond, &broken, (args, as_of), output));
     }
     let mut runner = stop.or(database::runner(&database, ledger, project.lease_ttl, global)).await?;
-    let many = plan.iter().map(|(_, partitions)| partitions.len()).sum::<usize>() != 1;
+    let many = plan.iter().map(|taken| taken.partitions.len()).sum::<usize>() != 1;
     let mut call = Call::new(&project, output, !many || global.verbose > 0, left);
     for (name, faults) in broken {
         call.unreadable(name, faults);
     }
-    for (loaded, partitions) in &plan {
+    for taken in &plan {
         if stop.token.is_cancelled() {
             break;
         }
-        Box::pin(call.pipeline(&mut runner, loaded, partitions, &request, &stop)).await;
+        close_what_is_over(&runner, taken, output).await;
+        Box::pin(call.pipeline(&mut runner, taken, &request, &stop)).await;
     }
     if let Err(error) = runner.close().await {
         output.note(format!("warning: {error}"));
@@ -88,14 +92,45 @@ pub(crate) async fn run(global: &Global, args: &Run, output: Output) -> Outcome<
     Ok(call.end(args, &stop))
 }
 
-/// Pipelines with the partitions that were asked for, or with what is due of them.
-type Plan<'p> = Vec<(&'p Loaded, Vec<Partition>)>;
+/// A pipeline with the partitions that were asked for, or with what is due of it.
+struct Taken<'p> {
+    loaded: &'p Loaded,
+    partitions: Vec<Partition>,
+    /// The starts of those that are published, and made again because rows may have come late.
+    revisits: BTreeSet<Timestamp>,
+    /// Starts of partitions that the late-data policy closes.
+    over: Vec<Timestamp>,
+}
+
+impl Taken<'_> {
+    fn is_revisit(&self, partition: &Partition) -> bool {
+        self.revisits.contains(&partition.interval.start())
+    }
+}
+
+/// Writes down what the policy says: time alone closes no row of the ledger. A failure is told; the next run does it.
+async fn close_what_is_over(runner: &Runner, taken: &Taken<'_>, output: Output) {
+    if taken.over.is_empty() {
+        return;
+    }
+    let name = &taken.loaded.job.name;
+    let closing = async {
+        let Some(cut) = known(runner.ledger(), taken.loaded).await? else { return Ok(0) };
+        let closed = runner.ledger().close_by_policy(&cut, &taken.over, runner.actor()).await?;
+        Ok::<i64, crate::fault::Failed>(closed)
+    };
+    match closing.await {
+        Ok(0) => {}
+        Ok(closed) => output.note(format!("{name}: {} closed by late_data.close_after", count(closed, "partition"))),
+        Err(failed) => failed.0.iter().for_each(|fault| output.fault(fault)),
+    }
+}
 
 /// What a call is about to do, and where.
 struct Planned<'p> {
     database: Database,
     ledger: Ledger,
-    plan: Plan<'p>,
+    plan: Vec<Taken<'p>>,
     /// How many partitions of a pipeline are due beyond the catch-up.
     beyond: Vec<(&'p Loaded, usize)>,
     /// How partitions ended that are left to a person.
@@ -114,24 +149,25 @@ async fn plan<'p>(
     let ledger = database::ledger(&database).await?;
     let (mut plan, mut left, mut beyond) = (Vec::new(), Vec::new(), Vec::new());
     for (loaded, partitions) in asked {
-        let partitions = match partitions {
+        let mut taken = Taken { loaded, partitions: Vec::new(), revisits: BTreeSet::new(), over: Vec::new() };
+        match partitions {
             Some(partitions) => {
                 refuse_backfill(&ledger, loaded, &partitions).await?;
-                partitions
+                if loaded.job.late.closes_without_publish() {
+                    taken.over = over(&statuses(&ledger, loaded, as_of).await?);
+                }
+                taken.partitions = partitions;
             }
-            None if loaded.paused => {
-                output.note(format!("{}: paused", loaded.job.name));
-                Vec::new()
-            }
+            None if loaded.paused => output.note(format!("{}: paused", loaded.job.name)),
             None => {
                 let due = due(&ledger, loaded, as_of).await?;
                 tell_left(loaded, &due.left, output);
                 left.extend(due.left.into_iter().map(|(exit, _)| exit));
                 beyond.push((loaded, due.beyond));
-                due.partitions
+                (taken.partitions, taken.revisits, taken.over) = (due.partitions, due.revisits, due.over);
             }
-        };
-        plan.push((loaded, partitions));
+        }
+        plan.push(taken);
     }
     Ok(Planned { database, ledger, plan, beyond, left })
 }
@@ -161,17 +197,24 @@ fn request(args: &Run, named: bool) -> Outcome<RunRequest> {
 }
 
 fn dry_run(
-    plan: &[(&Loaded, Vec<Partition>)],
+    plan: &[Taken<'_>],
     beyond: &[(&Loaded, usize)],
     broken: &[(&str, &[Fault])],
-    args: &Run,
+    (args, as_of): (&Run, Timestamp),
     output: Output,
 ) -> Exit {
     let mut items = Vec::new();
-    for (loaded, partitions) in plan {
-        for partition in partitions {
-            output.line(format!("{}  {}  {}", loaded.job.name, partition.key, selection::span_text(loaded, partition)));
-            items.push(json!({ "pipeline": loaded.job.name, "interval": selection::interval_json(loaded, partition) }));
+    for taken in plan {
+        let loaded = taken.loaded;
+        for partition in &taken.partitions {
+            let again = if taken.is_revisit(partition) { "  again, for late rows" } else { "" };
+            let span = selection::span_text(loaded, partition);
+            output.line(format!("{}  {}  {span}{again}", loaded.job.name, partition.key));
+            items.push(json!({
+                "pipeline": loaded.job.name,
+                "interval": selection::interval_json(loaded, partition),
+                "revisit": taken.is_revisit(partition).then(|| loaded.job.revisit(partition, as_of)).flatten(),
+            }));
         }
     }
     let nothing = items.is_empty() && args.detailed_exitcode;

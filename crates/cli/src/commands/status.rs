@@ -2,12 +2,13 @@
 
 mod calendar;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use thrice_core::code::ErrorCode;
 use thrice_core::failure_class::FailureClass;
 use thrice_core::grain::Grain;
+use thrice_core::late_policy::Published;
 use thrice_core::partition_status::{PartitionFacts, PartitionFlag, PartitionStatus, Waiting};
 use thrice_core::run_state::RunState;
 use thrice_core::schedule::Partition;
@@ -32,6 +33,12 @@ pub(crate) struct Seen {
     pub(crate) rows: Option<i64>,
     /// It failed for good, by other code than today's: that one gets its own chance.
     pub(crate) failed_with_other_code: bool,
+    /// What the late-data policy has to know of it, where it is published.
+    pub(crate) published: Option<Published>,
+    /// The ledger has it as closed; it may be so by the policy alone.
+    pub(crate) marked_closed: bool,
+    /// How its last run failed, where that stands in the way of another one that nobody asks for.
+    pub(crate) failed_over_published: Option<Option<FailureClass>>,
 }
 
 pub(crate) async fn run(global: &Global, args: &Status, output: Output) -> Outcome<Exit> {
@@ -56,7 +63,7 @@ pub(crate) async fn run(global: &Global, args: &Status, output: Output) -> Outco
         required += seen.len();
         unmet.extend(
             seen.iter()
-                .filter(|(_, seen)| !seen.status.is_published())
+                .filter(|(_, seen)| !meets(args.require, seen.status))
                 .map(|(partition, seen)| format!("{} {} is {}", loaded.job.name, partition.key, seen.status.as_str())),
         );
         let all = InAll::count(loaded, &known, as_of);
@@ -67,7 +74,7 @@ pub(crate) async fn run(global: &Global, args: &Status, output: Output) -> Outco
     let exit = unmet.as_ref().map_or(Exit::Ok, |fault| fault.exit);
     output.object(&json!({
         "schema": "thrice.status/1", "pipelines": objects,
-        "required": args.require.map(|Require::Published| "published"), "met": unmet.is_none(), "exit": exit.number(),
+        "required": args.require.map(Require::word), "met": unmet.is_none(), "exit": exit.number(),
     }));
     if let Some(fault) = unmet {
         output.fault(&fault);
@@ -75,9 +82,17 @@ pub(crate) async fn run(global: &Global, args: &Status, output: Output) -> Outco
     Ok(exit)
 }
 
+/// Whether a partition meets what is required; unasked, that it is published.
+const fn meets(required: Option<Require>, status: PartitionStatus) -> bool {
+    match required {
+        Some(Require::Final) => matches!(status, PartitionStatus::Final | PartitionStatus::Closed),
+        Some(Require::Published) | None => status.is_published(),
+    }
+}
+
 /// What `--require` found. A range that holds nothing meets no requirement: most often it is not the one that was meant.
 fn unmet_requirement(asked: Option<Require>, required: usize, unmet: &[String]) -> Option<Fault> {
-    asked?;
+    let asked = asked?;
     if unmet.is_empty() && required > 0 {
         return None;
     }
@@ -91,7 +106,7 @@ fn unmet_requirement(asked: Option<Require>, required: usize, unmet: &[String]) 
     }
     let more = (unmet.len() > 5).then(|| format!("and {} more", unmet.len() - 5));
     let told: Vec<String> = unmet.iter().take(5).cloned().chain(more).collect();
-    let what = format!("{} of {required} not published: {}", unmet.len(), told.join(", "));
+    let what = format!("{} of {required} not {}: {}", unmet.len(), asked.word(), told.join(", "));
     Some(Fault::new(ErrorCode::RequirementNotMet, what).fix("thrice run; then look at those that failed"))
 }
 
@@ -220,21 +235,30 @@ pub(crate) async fn known(ledger: &Ledger, loaded: &Loaded) -> Outcome<Option<Pi
 
 /// Every partition that the ledger knows of the pipeline, by the start of its interval.
 pub(crate) async fn statuses(ledger: &Ledger, loaded: &Loaded, as_of: Timestamp) -> Outcome<BTreeMap<Timestamp, Seen>> {
-    let Some(row) = known(ledger, loaded).await? else { return Ok(BTreeMap::new()) };
+    let Some(cut) = known(ledger, loaded).await? else { return Ok(BTreeMap::new()) };
     let (from, to) = (loaded.due.start, Timestamp::from_second(253_370_764_800).unwrap_or(Timestamp::MAX));
-    let rows = ledger.partitions(row.pipeline_id, row.interval_epoch, from, to).await?;
+    let rows = ledger.partitions(cut.pipeline_id, cut.interval_epoch, from, to).await?;
+    let reopened = reopened(ledger, loaded, &cut).await?;
     let mut seen = BTreeMap::new();
     for row in rows {
         if let Some(partition) = loaded.job.schedule.partition_at(row.interval_start) {
-            seen.insert(row.interval_start, derive(loaded, &partition, Some(&row), as_of));
+            let reopened = reopened.contains(&row.interval_start);
+            seen.insert(row.interval_start, derive(loaded, &partition, Some((&row, reopened)), as_of));
         }
     }
     Ok(seen)
 }
 
 /// The status of one partition, of which the ledger may know nothing.
-pub(crate) fn derive(loaded: &Loaded, partition: &Partition, row: Option<&PartitionRow>, as_of: Timestamp) -> Seen {
-    let facts = row.map(|row| facts(loaded, row)).unwrap_or_default();
+pub(crate) fn derive(
+    loaded: &Loaded,
+    partition: &Partition,
+    row: Option<(&PartitionRow, bool)>,
+    as_of: Timestamp,
+) -> Seen {
+    let facts = row.map(|(row, reopened)| facts(loaded, partition, row, reopened, as_of)).unwrap_or_default();
+    let published = row.and_then(|(row, reopened)| published(loaded, partition, row, reopened));
+    let row = row.map(|(row, _)| row);
     let status = PartitionStatus::derive(&facts, loaded.due.check(partition, as_of), as_of);
     let other_code = |hash: Option<&Vec<u8>>| hash.is_some_and(|hash| *hash != loaded.job.code_hash);
     Seen {
@@ -245,7 +269,43 @@ pub(crate) fn derive(loaded: &Loaded, partition: &Partition, row: Option<&Partit
         rows: row.and_then(|row| row.row_count),
         failed_with_other_code: matches!(status, PartitionStatus::Failed(_))
             && other_code(row.and_then(|row| row.last_code_hash.as_ref())),
+        published,
+        marked_closed: facts.closed,
+        failed_over_published: failed_over_published(&facts, as_of)
+            .filter(|_| !other_code(row.and_then(|row| row.last_code_hash.as_ref()))),
     }
+}
+
+/// The class of the last run of a published partition, where it failed and nothing says that it is tried again now.
+fn failed_over_published(facts: &PartitionFacts, as_of: Timestamp) -> Option<Option<FailureClass>> {
+    let Some((RunState::Failed, class)) = facts.last_run.filter(|_| facts.published) else { return None };
+    let again = match facts.retry_at {
+        Some(at) => at <= as_of,
+        None => class == Some(FailureClass::Abandoned),
+    };
+    (!again).then_some(class)
+}
+
+/// What the late-data policy has to know of a published partition.
+fn published(loaded: &Loaded, partition: &Partition, row: &PartitionRow, reopened: bool) -> Option<Published> {
+    row.data_attempt_id?;
+    let job = &loaded.job;
+    // a receipt from before the policy: what its run would have been
+    let by_time = || {
+        let at = row.published_at.unwrap_or(Timestamp::MIN);
+        job.late.reached(&job.schedule, &job.due, partition, at)
+    };
+    let reached = row.revisit.and_then(|revisit| u32::try_from(revisit).ok());
+    let reached = reached.unwrap_or_else(|| if job.late.revisits().is_empty() { 0 } else { by_time() });
+    Some(Published { reached, closed: row.closed_at.is_some(), reopened })
+}
+
+/// The starts of partitions that were reopened since their last receipt, where the policy asks for them.
+pub(crate) async fn reopened(ledger: &Ledger, loaded: &Loaded, cut: &PipelineCut) -> Outcome<BTreeSet<Timestamp>> {
+    if !loaded.job.late.closes_without_publish() {
+        return Ok(BTreeSet::new());
+    }
+    Ok(ledger.reopened(cut).await?.into_iter().collect())
 }
 
 /// What an unpublished partition waits for, and until when, in a sentence.
@@ -276,7 +336,14 @@ const fn waiting(status: PartitionStatus) -> Option<(&'static str, Timestamp)> {
 }
 
 /// What the ledger says of a partition, as its status is derived from it.
-pub(crate) fn facts(loaded: &Loaded, row: &PartitionRow) -> PartitionFacts {
+pub(crate) fn facts(
+    loaded: &Loaded,
+    partition: &Partition,
+    row: &PartitionRow,
+    reopened: bool,
+    as_of: Timestamp,
+) -> PartitionFacts {
+    let job = &loaded.job;
     let state = row.last_status.as_deref().and_then(|word| word.parse::<RunState>().ok());
     let class = row.last_failure_class.as_deref().and_then(|word| word.parse::<FailureClass>().ok());
     PartitionFacts {
@@ -287,7 +354,8 @@ pub(crate) fn facts(loaded: &Loaded, row: &PartitionRow) -> PartitionFacts {
         claimed: row.claimed_by.is_some(),
         last_run: state.map(|state| (state, class)),
         retry_at: row.retry_at,
-        maturity: None,
+        maturity: published(loaded, partition, row, reopened)
+            .map(|published| job.late.maturity(&job.schedule, &job.due, partition, published, as_of)),
     }
 }
 

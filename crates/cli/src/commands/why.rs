@@ -4,11 +4,12 @@ mod sentences;
 
 use serde_json::{Value, json};
 use thrice_core::code::ErrorCode;
+use thrice_core::late_policy::Published;
 use thrice_core::partition_status::PartitionFacts;
 use thrice_core::run_state::RunState;
 use thrice_core::schedule::Partition;
 use thrice_core::time::Timestamp;
-use thrice_core::why::{Cause, FailedRun, Holder, OpenRun, Question, Receipt, Why};
+use thrice_core::why::{Cause, FailedRun, Holder, LateData, OpenRun, Question, Receipt, Why};
 use thrice_ledger::{ErrorKind, Ledger, PartitionDetail, RunRow};
 
 use self::sentences::{Words, detail};
@@ -114,11 +115,13 @@ pub(crate) async fn answer(ledger: &Ledger, loaded: &Loaded, partition: &Partiti
         };
     }
     let row = detail.as_ref().map(|detail| &detail.partition);
+    let published = seen.get(&start).and_then(|seen| seen.published);
+    let reopened = published.is_some_and(|published| published.reopened);
     Ok(Why::of(&Question {
         partition,
         policy: &loaded.due,
         as_of,
-        facts: row.map_or_else(PartitionFacts::default, |row| facts(loaded, row)),
+        facts: row.map_or_else(PartitionFacts::default, |row| facts(loaded, partition, row, reopened, as_of)),
         paused: loaded.paused,
         within_catch_up,
         holder: holder.filter(|holder| holder.worker_id.is_some()).map(|holder| Holder {
@@ -135,7 +138,17 @@ pub(crate) async fn answer(ledger: &Ledger, loaded: &Loaded, partition: &Partiti
             .filter(|row| row.data_attempt_id.is_some())
             .map(|row| Receipt { published_at: row.data_published_at, rows: row.row_count }),
         closed_at: row.and_then(|row| row.closed_at),
+        late: published.map(|published| late(loaded, partition, published, as_of)),
     }))
+}
+
+fn late(loaded: &Loaded, partition: &Partition, published: Published, as_of: Timestamp) -> LateData {
+    let job = &loaded.job;
+    LateData {
+        due: job.late.revisits_due(&job.schedule, &job.due, partition, published, as_of).last().copied(),
+        next: job.late.next_revisit(&job.schedule, &job.due, partition, published, as_of),
+        close_after: job.late.close_after(),
+    }
 }
 
 fn open_run(detail: &PartitionDetail) -> Option<OpenRun> {

@@ -135,6 +135,9 @@ fn values(key: &Key) -> (Vec<String>, &'static [&'static str]) {
             let most = if key.name == "max_delay" { "\"1d2h\"" } else { "\"1m30s\"" };
             (owned(&[most]), &["90", "\"1 m\"", "\"\"", "\"1mo\"", "\"1s2m\""])
         }
+        (Kind::Counts, _) => (owned(&["[]", "[1]", "[1, 3]"]), &["1", "[0]", "[1, 1]", "[-1]", "[\"1\"]", "[100000]"]),
+        // without revisits a partition is final at once
+        (Kind::Count, _) if key.name == "final_after" => (owned(&["0"]), &["-1", "\"1\"", "1.5"]),
         (Kind::Count, _) => (owned(&["1", "7"]), &["-1", "\"1\"", "1.5"]),
         (Kind::CountOrAll, _) => (owned(&["0", "7", "\"all\""]), &["-1", "\"none\"", "true"]),
         (Kind::Flag, _) => (owned(&["true", "false"]), &["1", "\"true\""]),

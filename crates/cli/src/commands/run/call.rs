@@ -5,8 +5,9 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use thrice_core::schedule::Partition;
 use thrice_core::time::Timestamp;
-use thrice_runner::{Prepared, RunRequest, Runner};
+use thrice_runner::{Prepared, RunRequest, Runner, Trigger};
 
+use super::Taken;
 use super::wording::{Lines, counts, edited, item, placed, seconds, sentence};
 use crate::args::Run;
 use crate::exit_code::Exit;
@@ -45,14 +46,8 @@ impl<'p> Call<'p> {
         }
     }
 
-    pub(super) async fn pipeline(
-        &mut self,
-        runner: &mut Runner,
-        loaded: &Loaded,
-        partitions: &[Partition],
-        request: &RunRequest,
-        stop: &Stop,
-    ) {
+    pub(super) async fn pipeline(&mut self, runner: &mut Runner, taken: &Taken<'_>, request: &RunRequest, stop: &Stop) {
+        let (loaded, partitions) = (taken.loaded, taken.partitions.as_slice());
         let Some(sample) = partitions.first() else { return };
         let prepared = match Box::pin(prepare::prepare(runner, self.project, loaded, sample, stop, self.output)).await {
             Ok(prepared) => prepared,
@@ -79,7 +74,9 @@ impl<'p> Call<'p> {
             if stop.token.is_cancelled() {
                 break;
             }
-            self.partition(runner, loaded, &prepared, partition, request, stop).await;
+            let revisit =
+                taken.is_revisit(partition).then(|| RunRequest { trigger: Trigger::Revisit, ..request.clone() });
+            self.partition(runner, loaded, &prepared, partition, revisit.as_ref().unwrap_or(request), stop).await;
         }
     }
 

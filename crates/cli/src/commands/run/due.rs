@@ -1,10 +1,11 @@
 //! Which partitions a call may take: what is due, what is left to people, what would be a backfill.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use thrice_core::code::ErrorCode;
 use thrice_core::failure_class::FailureClass;
 use thrice_core::partition_status::PartitionStatus;
+use thrice_core::revisits_to_run::RevisitsToRun;
 use thrice_core::schedule::Partition;
 use thrice_core::time::Timestamp;
 use thrice_ledger::Ledger;
@@ -26,26 +27,83 @@ pub(super) struct Due {
     pub(super) beyond: usize,
     /// Failed for good: class and key, newest first.
     pub(super) left: Vec<(Exit, String)>,
+    /// Of `partitions`: the starts of those that are published and made again for late rows.
+    pub(super) revisits: BTreeSet<Timestamp>,
+    /// Starts of partitions that the late-data policy says are closed, and the ledger does not.
+    pub(super) over: Vec<Timestamp>,
 }
 
 pub(super) async fn due(ledger: &Ledger, loaded: &Loaded, as_of: Timestamp) -> Outcome<Due> {
     let statuses = statuses(ledger, loaded, as_of).await?;
-    let (partitions, beyond) = to_run_and_beyond(loaded, &statuses, as_of);
+    let (mut partitions, mut beyond) = to_run_and_beyond(loaded, &statuses, as_of);
+    let late = late(loaded, &statuses, as_of);
     let left = statuses
         .values()
         .rev()
-        .filter(|seen| !seen.failed_with_other_code)
         .filter_map(|seen| {
-            let PartitionStatus::Failed(class) = seen.status else { return None };
+            let class = match (seen.status, seen.failed_over_published) {
+                (PartitionStatus::Failed(class), _) if !seen.failed_with_other_code => class,
+                // only where a revisit would run: a published partition that somebody failed to recompute stands as it is
+                (_, Some(class)) if late.failed.contains(&seen.key) => class,
+                _ => return None,
+            };
             Some((of_class(class), seen.key.clone()))
         })
         .collect();
-    Ok(Due { partitions, beyond, left })
+    let revisits = late.to_run.partitions.iter().map(|partition| partition.interval.start()).collect();
+    partitions.extend(late.to_run.partitions);
+    partitions.sort_by_key(|partition| std::cmp::Reverse(partition.interval.start()));
+    beyond += late.to_run.beyond;
+    let over = over(&statuses);
+    Ok(Due { partitions, beyond, left, revisits, over })
+}
+
+/// Revisits of published partitions.
+struct Late {
+    to_run: RevisitsToRun,
+    /// Keys of those whose last run failed for good.
+    failed: BTreeSet<String>,
+}
+
+fn late(loaded: &Loaded, statuses: &BTreeMap<Timestamp, Seen>, as_of: Timestamp) -> Late {
+    let (job, mut failed) = (&loaded.job, BTreeSet::new());
+    if job.late.revisits().is_empty() {
+        return Late { to_run: RevisitsToRun::default(), failed };
+    }
+    let published: Vec<(Partition, &Seen)> = statuses
+        .iter()
+        .filter(|(_, seen)| seen.published.is_some())
+        .filter_map(|(start, seen)| Some((job.schedule.partition_at(*start)?, seen)))
+        .collect();
+    let facts = |seen: &Seen| seen.published.unwrap_or_default();
+    let mut to_run = job.late.revisits_to_run(
+        &job.schedule,
+        &job.due,
+        as_of,
+        published.iter().map(|(partition, seen)| (partition, facts(seen))),
+    );
+    to_run.partitions.retain(|partition| {
+        let seen = statuses.get(&partition.interval.start());
+        let stands_in_the_way = seen.is_some_and(|seen| seen.failed_over_published.is_some());
+        if stands_in_the_way {
+            failed.extend(seen.map(|seen| seen.key.clone()));
+        }
+        !stands_in_the_way
+    });
+    Late { to_run, failed }
+}
+
+/// Partitions whose last correction is made and whose time is over, for the ledger to close.
+pub(super) fn over(statuses: &BTreeMap<Timestamp, Seen>) -> Vec<Timestamp> {
+    let is_over = |seen: &Seen| seen.status == PartitionStatus::Closed && !seen.marked_closed;
+    statuses.iter().filter(|(_, seen)| is_over(seen)).map(|(start, _)| *start).collect()
 }
 
 /// The partitions that `run` takes by itself, newest first.
 pub(crate) fn to_run(loaded: &Loaded, statuses: &BTreeMap<Timestamp, Seen>, as_of: Timestamp) -> Vec<Partition> {
-    to_run_and_beyond(loaded, statuses, as_of).0
+    let mut partitions = to_run_and_beyond(loaded, statuses, as_of).0;
+    partitions.extend(late(loaded, statuses, as_of).to_run.partitions);
+    partitions
 }
 
 /// The same, and how many more are due beyond the catch-up.

@@ -164,6 +164,9 @@ mod tests {
                     attempt_no: None,
                     rows: None,
                     failed_with_other_code: false,
+                    published: None,
+                    marked_closed: false,
+                    failed_over_published: None,
                 };
                 (partition, seen)
             })

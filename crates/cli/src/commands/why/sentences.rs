@@ -115,6 +115,18 @@ impl<'a> Words<'a> {
                 "outdated: its rows were made by other code than the pipeline has now; nothing recomputes it by itself"
                     .to_owned(),
             ],
+            Cause::RevisitDue { revisit } => vec![format!(
+                "late rows may be there: {} has come since, and `thrice run` makes it again",
+                following(*revisit)
+            )],
+            Cause::NextRevisit { revisit, at, closes } => {
+                let then = if *closes { ", and closed then" } else { "" };
+                vec![format!(
+                    "made again for late rows{then} with {}, due at {}",
+                    following(*revisit),
+                    self.instant(*at)
+                )]
+            }
             Cause::Closed { since: at } => {
                 vec![format!("closed{}: nothing changes it without --reopen and a reason", since(at))]
             }
@@ -292,6 +304,15 @@ pub(super) fn detail(zone: &Zone, cause: &Cause) -> Value {
         Cause::Published { receipt } => {
             json!({ "published_at": receipt.published_at.map(at), "rows": receipt.rows })
         }
+        Cause::RevisitDue { revisit } => json!({ "revisit": revisit }),
+        Cause::NextRevisit { revisit, at: due_at, closes } => {
+            json!({ "revisit": revisit, "at": at(*due_at), "closes": closes })
+        }
         Cause::Closed { since } => json!({ "since": since.map(at) }),
     }
+}
+
+/// The interval that a revisit comes with.
+fn following(revisit: u32) -> String {
+    if revisit == 1 { "the interval after it".to_owned() } else { format!("the interval {revisit} after it") }
 }
