@@ -98,7 +98,7 @@ impl Param {
 /// use thrice_pipeline::placeholders::{Param, Query};
 ///
 /// let file = b"select id from t\nwhere at >= :interval_start and at < :interval_end;";
-/// let query = Query::read("q.sql", file, Grain::Day, &Default::default())?.value;
+/// let query = Query::read("q.sql", file, &Grain::Day, &Default::default())?.value;
 /// assert_eq!(query.text(), "select id from t\nwhere at >= $1::timestamptz and at < $2::timestamptz");
 /// assert_eq!(query.params(), [Param::IntervalStart, Param::IntervalEnd]);
 /// // character 50 of what the server sees is the `at` of the second comparison
@@ -133,10 +133,10 @@ impl Query {
     pub fn read(
         file: &str,
         bytes: &[u8],
-        grain: Grain,
+        grain: &Grain,
         vars: &BTreeMap<String, VarValue>,
     ) -> Result<Checked<Self>, Diagnostics> {
-        Self::read_for(file, bytes, &grain, vars, None)
+        Self::read_for(file, bytes, grain, vars, None)
     }
 
     /// The same for a query whose rows go into a known target.
@@ -321,7 +321,7 @@ mod tests {
 
     fn read(sql: &str) -> Query {
         let vars = BTreeMap::from([("region".to_owned(), VarValue::Text("kr".to_owned()))]);
-        Query::read("q.sql", sql.as_bytes(), Grain::Day, &vars).unwrap().value
+        Query::read("q.sql", sql.as_bytes(), &Grain::Day, &vars).unwrap().value
     }
 
     #[test]
@@ -375,7 +375,7 @@ mod tests {
         for (value, text) in values {
             let vars = BTreeMap::from([("since".to_owned(), value)]);
             let sql = "select a from t where b > :since and at >= :interval_start and at < :interval_end";
-            let query = Query::read("q.sql", sql.as_bytes(), Grain::Day, &vars).unwrap().value;
+            let query = Query::read("q.sql", sql.as_bytes(), &Grain::Day, &vars).unwrap().value;
             assert!(query.text().contains(&format!("b > {text} and at >= $2::timestamptz")), "{}", query.text());
         }
     }
@@ -383,7 +383,7 @@ mod tests {
     proptest! {
         #[test]
         fn every_file_is_read_or_refused(sql in r"(select|with|from|where|:interval_start|:interval_end|:x|between|and|for update|[ -~\n가]|\(|\)|\[|\]|\$1|;|''|now\(\)|limit 1|as|union){0,30}") {
-            match Query::read("q.sql", sql.as_bytes(), Grain::Hour, &BTreeMap::new()) {
+            match Query::read("q.sql", sql.as_bytes(), &Grain::Hour, &BTreeMap::new()) {
                 Ok(query) => {
                     let query = query.value;
                     for (nth, _) in query.text().chars().enumerate() {

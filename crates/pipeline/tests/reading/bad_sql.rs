@@ -10,7 +10,7 @@ use thrice_pipeline::{Definition, Pipeline, Query};
 
 const USED: &str = "from t where at >= :interval_start and at < :interval_end";
 
-fn read_grain(sql: &str, grain: Grain) -> String {
+fn read_grain(sql: &str, grain: &Grain) -> String {
     let vars = BTreeMap::from([("region".to_owned(), VarValue::Text("kr".to_owned()))]);
     match Query::read("pipelines/sales.sql", sql.as_bytes(), grain, &vars) {
         Ok(checked) => show(&checked.warnings, sql),
@@ -22,7 +22,7 @@ fn read_grain(sql: &str, grain: Grain) -> String {
 }
 
 fn read(sql: &str) -> String {
-    read_grain(sql, Grain::Day)
+    read_grain(sql, &Grain::Day)
 }
 
 /// Reads `select COLUMNS` over the interval.
@@ -127,7 +127,7 @@ fn b71_unknown_placeholders() {
     assert_snapshot!("b71_near", read("select a from t where at >= :interval_strat and at < :interval_end"));
     assert_snapshot!("b71_var", select(":regoin, :nothing"));
     assert_snapshot!("b71_number", select("$1"));
-    assert_snapshot!("b71_date_of_an_hour", read_grain(&format!("select :interval_date {USED}"), Grain::Hour));
+    assert_snapshot!("b71_date_of_an_hour", read_grain(&format!("select :interval_date {USED}"), &Grain::Hour));
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn b72_what_is_not_bound() {
         "select ':interval_start', $$:interval_strat$$, a::text, arr[1:interval_end] -- :oops\n{USED} /* :x */"
     );
     assert_eq!(read(&sql), "");
-    let query = Query::read("q.sql", sql.as_bytes(), Grain::Day, &BTreeMap::new()).unwrap().value;
+    let query = Query::read("q.sql", sql.as_bytes(), &Grain::Day, &BTreeMap::new()).unwrap().value;
     assert_eq!(query.params().len(), 2);
     assert!(query.text().contains("arr[1:interval_end]"));
 }

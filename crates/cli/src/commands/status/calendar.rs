@@ -43,7 +43,14 @@ pub(super) fn calendar(
     lines.extend(match loaded.job.schedule.grain() {
         Grain::Hour => hours(seen, &cell),
         Grain::Day => weeks(seen, &cell),
-        _ => rows(seen, &cell),
+        Grain::Clock(_)
+        | Grain::Week(_)
+        | Grain::Month
+        | Grain::Quarter
+        | Grain::Year
+        | Grain::Table
+        | Grain::Cron(_)
+        | _ => rows(seen, &cell),
     });
     lines.push(
         "C closed  F final  p provisional  R running  . missing  - waiting  ! failed  x failed: check".to_owned(),
