@@ -273,7 +273,8 @@ async fn published_through_stops_at_the_first_gap() -> Result<()> {
         ..pipeline("revisit = []")
     })?;
     bench.call("run t 2026-03-04")?.expect_code(0);
-    let outdated = "select string_agg(interval_key, ',' order by interval_key) from thrice.partition_status where outdated";
+    let outdated =
+        "select string_agg(interval_key, ',' order by interval_key) from thrice.partition_status where outdated";
     assert_eq!(bench.db.value(outdated).await?, "2026-03-01,2026-03-02,2026-03-03");
     Ok(())
 }

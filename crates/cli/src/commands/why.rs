@@ -83,7 +83,7 @@ fn named(loaded: &Loaded, key: &str, as_of: Timestamp) -> Outcome<Partition> {
 
 /// The newest partition that is due; where none is yet, the first of the pipeline that is not.
 fn newest(loaded: &Loaded, as_of: Timestamp) -> Outcome<Partition> {
-    let due = loaded.due.all_due(&loaded.job.schedule, as_of).last();
+    let due = loaded.due.newest_due(&loaded.job.schedule, as_of).next();
     due.or_else(|| loaded.job.schedule.partition_at(loaded.due.start)).ok_or_else(|| {
         Fault::new(ErrorCode::NoIntervals, format!("{} has no intervals", loaded.job.name))
             .fix("move start and end in [interval] apart")

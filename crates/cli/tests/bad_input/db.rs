@@ -140,7 +140,7 @@ fn b90() {
     assert_eq!(told.place().run("migrate").code, Some(0));
     told.scratch().execute(
         "insert into thrice._sqlx_migrations select 9999, description, installed_on, success, checksum, execution_time \
-         from thrice._sqlx_migrations",
+         from thrice._sqlx_migrations where version = 1",
     );
     told.call(DAY).call("status").call("migrate").shown();
 }
