@@ -5,9 +5,9 @@
 use std::cell::Cell;
 
 use futures_util::{FutureExt, future};
-use tokio_postgres::{Client, Row, types::Type};
+use tokio_postgres::{Client, Row, types::ToSql};
 
-use crate::{error::PublishError, steps::Param};
+use crate::{error::PublishError, statement_cache::StatementCache, steps::Ask};
 
 /// Begun when its first statement is sent; rolled back when it is dropped before its end.
 pub(crate) struct OpenTransaction<'c> {
@@ -54,18 +54,24 @@ impl<'c> OpenTransaction<'c> {
         self.client.batch_execute("commit").await
     }
 
-    /// Sends COMMIT and, in the same flight, a question that is answered after it.
+    /// Sends COMMIT and, in the same flight, a question that is answered after it. Prepared where `kept` has it.
     pub(crate) async fn commit_then(
         self,
-        what: &'static str,
-        text: &str,
-        params: &[Param<'_>],
+        ask: Ask<'_>,
+        kept: &StatementCache,
     ) -> (Result<(), tokio_postgres::Error>, Result<Vec<Row>, PublishError>) {
         self.state.set(State::Ended);
-        let params: Vec<(&(dyn tokio_postgres::types::ToSql + Sync), Type)> = params.to_vec();
-        let (ended, rows) =
-            future::join(self.client.batch_execute("commit"), self.client.query_typed(text, &params)).await;
-        (ended, rows.map_err(|error| PublishError::driver(what, error)))
+        let question = async {
+            match kept.get(ask.text()).filter(|_| kept.is_on()) {
+                Some(statement) => {
+                    let values: Vec<&(dyn ToSql + Sync)> = ask.params().iter().map(|(value, _)| *value).collect();
+                    self.client.query(&statement, &values).await
+                }
+                None => self.client.query_typed(ask.text(), ask.params()).await,
+            }
+        };
+        let (ended, rows) = future::join(self.client.batch_execute("commit"), question).await;
+        (ended, rows.map_err(|error| PublishError::driver(ask.what(), error)))
     }
 
     /// Sends ROLLBACK.

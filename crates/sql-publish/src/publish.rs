@@ -150,7 +150,9 @@ pub async fn publish(client: &mut Client, request: &PublishRequest<'_>) -> Publi
 
     let unknown = |error| PublishOutcome::Unknown { backend_pid: written.backend_pid, xid: written.xid.clone(), error };
     let (what, text, params) = proof(&request.gate, &written.xid);
-    let Ok((committed, proof)) = timeout(request.commit_timeout, transaction.commit_then(what, text, &params)).await
+    let proof = Ask::again(what, text, &params);
+    let Ok((committed, proof)) =
+        timeout(request.commit_timeout, transaction.commit_then(proof, request.statements)).await
     else {
         let kind = ErrorKind::TimedOut { limit: request.commit_timeout, in_doubt: true };
         return unknown(PublishError::new(COMMIT, kind));
@@ -236,11 +238,8 @@ async fn write(steps: &mut Steps<'_>, request: &PublishRequest<'_>) -> Result<Wr
     {
         after.push(name, count.to_string());
     }
-    let (set, check, look) = (after.set(""), after.check(), read_back_text(request));
-    let (checked, bounds) = (check.params(), bounds::params(request.bounds));
-    let flight = [fire, set.ask(), check.ask(&checked), Ask::again(checksum::READ, &look, &bounds)];
-    let [_, pinned, settings, content] = steps.ask_all(flight).await?;
-    check.verify(&set.read(pinned)?.0, settings)?;
+    let (set, look, bounds) = (after.set(""), read_back_text(request), bounds::params(request.bounds));
+    let [_, _, content] = steps.ask_all([fire, set.ask(), Ask::again(checksum::READ, &look, &bounds)]).await?;
     let content = read_back(request, checksum::content(content)?)?;
     request.probe.at(probe::PUBLISH_READ_BACK);
 
@@ -252,6 +251,8 @@ async fn write(steps: &mut Steps<'_>, request: &PublishRequest<'_>) -> Result<Wr
         last.push("thrice.checksum_before", before.checksum.clone());
     }
     let receipt = run_under(steps, &last, &request.gate.last).await?;
+    let (what, text, params) = proof(&request.gate, &xid);
+    steps.prepare(Ask::again(what, text, &params)).await?;
     steps.check_stop("commit")?;
     Ok(Written { backend_pid, xid, deleted, inserted, before, content, receipt })
 }
@@ -270,18 +271,19 @@ async fn lock(steps: &Steps<'_>, request: &PublishRequest<'_>) -> Result<(), Pub
         Some((_, step)) => *step = Some(probe::PUBLISH_LOCKED),
         None => request.probe.at(probe::PUBLISH_LOCKED),
     }
-    let (count, bounds) = (count_text(request.target), bounds::params(request.bounds));
+    let (exists, bounds) = (exists_text(request.target), bounds::params(request.bounds));
     if request.existing_rows == ExistingRows::MustBeNone {
-        asks.push((Ask::again(LOOK, &count, &bounds), None));
+        asks.push((Ask::again(LOOK, &exists, &bounds), None));
     }
     let mut answers = steps.ask_in_steps(&asks, request.probe).await?.into_iter();
     for (statement, answer) in first.iter().zip(&mut answers) {
         answered(statement, answer)?;
     }
-    match answers.next().map(counted).transpose()? {
-        Some(rows) if rows > 0 => Err(PublishError::new(LOOK, ErrorKind::ExistingRows { rows })),
-        Some(_) | None => Ok(()),
+    if answers.next().map(exist).transpose()? != Some(true) {
+        return Ok(());
     }
+    let rows = count_existing(steps, request.target, &bounds).await?;
+    Err(PublishError::new(LOOK, ErrorKind::ExistingRows { rows }))
 }
 
 /// Runs the plan under the settings that the target's own triggers expect. What the interval held where that is read,
@@ -359,13 +361,19 @@ fn read_back(request: &PublishRequest<'_>, content: Content) -> Result<Content, 
 
 const LOOK: &str = "look for existing rows";
 
-fn count_text(target: &Target) -> String {
-    let filter = bounds::predicate(&target.interval_column);
-    format!("select pg_catalog.count(*) from {} where {filter}", target.table)
+/// Mostly there are none: the first row found answers, and the server keeps the plan, as it would not for a count.
+fn exists_text(target: &Target) -> String {
+    format!("select exists (select from {} where {})", target.table, bounds::predicate(&target.interval_column))
 }
 
-fn counted(answer: Answer) -> Result<i64, PublishError> {
+fn exist(answer: Answer) -> Result<bool, PublishError> {
     get(&one_row(LOOK, answer.rows)?, 0)
+}
+
+async fn count_existing(steps: &Steps<'_>, target: &Target, bounds: &[Param<'_>]) -> Result<i64, PublishError> {
+    let filter = bounds::predicate(&target.interval_column);
+    let text = format!("select pg_catalog.count(*) from {} where {filter}", target.table);
+    get(&steps.row(LOOK, &text, bounds).await?, 0)
 }
 
 /// Rows that the interval of a target holds now, seen from a transaction of the caller. A guard that must hold at COMMIT
@@ -379,7 +387,11 @@ pub async fn existing_rows(
 ) -> Result<i64, PublishError> {
     let params = bounds::params(bounds);
     let steps = Steps::new(transaction, stop).keeping(statements);
-    counted(steps.ask(Ask::again(LOOK, &count_text(target), &params)).await?)
+    if exist(steps.ask(Ask::again(LOOK, &exists_text(target), &params)).await?)? {
+        count_existing(&steps, target, &params).await
+    } else {
+        Ok(0)
+    }
 }
 
 /// The question for the proof. A driver does not show the tag that COMMIT was answered with, and a failed transaction

@@ -177,6 +177,11 @@ impl Pins {
 
     /// The names, for [`CheckPins`].
     pub(crate) fn check(&self) -> CheckPins {
+        self.check_with("")
+    }
+
+    /// The same, with `extra` columns behind.
+    pub(crate) fn check_with(&self, extra: &str) -> CheckPins {
         let mut names: Vec<String> = Vec::with_capacity(self.0.len());
         for (name, ..) in &self.0 {
             if !names.iter().any(|known| known == name) {
@@ -185,7 +190,8 @@ impl Pins {
         }
         let columns: Vec<String> =
             (1..=names.len()).map(|n| format!("pg_catalog.current_setting(${n}, true)")).collect();
-        CheckPins { names, text: format!("select {}", columns.join(", ")) }
+        let comma = if extra.is_empty() || columns.is_empty() { "" } else { ", " };
+        CheckPins { names, text: format!("select {}{comma}{extra}", columns.join(", ")) }
     }
 
     /// The settings as the server spells them back.
@@ -333,8 +339,12 @@ impl CheckPins {
         Ask::again(CHECK, &self.text, params)
     }
 
-    /// The settings that no longer have the value they were given.
-    pub(crate) fn moved(&self, pinned: &Pinned, answer: Answer) -> Result<Vec<String>, PublishError> {
+    /// The settings that no longer have the value they were given, and the row that also holds the extra columns.
+    pub(crate) fn read(
+        &self,
+        pinned: &Pinned,
+        answer: Answer,
+    ) -> Result<(Vec<String>, tokio_postgres::Row), PublishError> {
         let row = one_row(CHECK, answer.rows)?;
         let mut moved = Vec::new();
         for (index, name) in self.names.iter().enumerate() {
@@ -345,12 +355,12 @@ impl CheckPins {
                 moved.push(name.clone());
             }
         }
-        Ok(moved)
+        Ok((moved, row))
     }
 
     /// Refuses to go on where a setting has moved.
     pub(crate) fn verify(&self, pinned: &Pinned, answer: Answer) -> Result<(), PublishError> {
-        match self.moved(pinned, answer)?.into_iter().next() {
+        match self.read(pinned, answer)?.0.into_iter().next() {
             Some(name) => Err(PublishError::new(CHECK, ErrorKind::SettingMoved { name })),
             None => Ok(()),
         }

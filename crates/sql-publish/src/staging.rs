@@ -6,7 +6,7 @@
 use std::fmt;
 
 use thrice_core::identifier::{Identifier, TableName};
-use tokio_postgres::{Client, types::Type};
+use tokio_postgres::{Client, Row, types::Type};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -20,7 +20,7 @@ use crate::{
     staging_mode::StagingMode,
     statement::Statement,
     statement_cache::StatementCache,
-    steps::{Answer, Ask, Param, Steps, one_row},
+    steps::{Ask, Param, Steps},
     target::Target,
 };
 
@@ -146,13 +146,14 @@ async fn fill(steps: &mut Steps<'_>, request: &StageRequest<'_>) -> Result<Stage
     let mut begin = Pins::timeouts(request.timeouts).and(Pins::query(request.session));
     // a crash that loses this transaction empties the unlogged table as well: nothing is gained by waiting for the disk
     begin.push("synchronous_commit", "off");
-    let (set, check, who) = (begin.set(""), begin.check(), identity_text());
+    let who = identity_columns();
+    let (set, check) = (begin.set(&who), begin.check_with(&who));
     let owner = request.owner.map_or("", |owner| owner.as_str());
     let names: [Param<'_>; 2] = [(&owner as _, Type::TEXT), (&staging.schema.as_str() as _, Type::TEXT)];
     let may_hand_over =
         Ask::again("look up the owner of staging tables", include_str!("../sql/may_hand_over.sql"), &names);
-    let [pinned, before, owner_found] = steps.ask_all([set.ask(), Ask::again(WHO, &who, &[]), may_hand_over]).await?;
-    let (pinned, _) = set.read(pinned)?;
+    let [pinned, owner_found] = steps.ask_all([set.ask(), may_hand_over]).await?;
+    let (pinned, before) = set.read(pinned)?;
     steps.limit(pinned.statement_timeout());
 
     let create = request.mode.create(staging, &target.table, columns.columns());
@@ -168,13 +169,12 @@ async fn fill(steps: &mut Steps<'_>, request: &StageRequest<'_>) -> Result<Stage
     let text = checksum::statement(staging, columns.columns(), None);
     let settings = Pins::timeouts(request.timeouts).and(Pins::tool()).and(Pins::checksum());
     let (checked, own) = (check.params(), settings.set(""));
-    let flight = [Ask::again(WHO, &who, &[]), check.ask(&checked), own.ask(), Ask::once(checksum::READ, &text, &[])];
-    let [after, settings, _, content] = steps.ask_all(flight).await?;
-    let (identity, after) = (identity_of(before)?, identity_of(after)?);
-    if let Some(name) = identity_moved(&identity, &after) {
+    let flight = [check.ask(&checked), own.ask(), Ask::once(checksum::READ, &text, &[])];
+    let [after, _, content] = steps.ask_all(flight).await?;
+    let (settings_moved, after) = check.read(&pinned, after)?;
+    if let Some(name) = identity_moved(&identity_of(&before)?, &identity_of(&after)?) {
         return Err(PublishError::new(QUERY, ErrorKind::SettingMoved { name }));
     }
-    let settings_moved = check.moved(&pinned, settings)?;
     let content = checksum::content(content)?;
     if let (Some(owner), Some(row)) = (request.owner, owner_found.rows.first())
         && get::<bool>(row, 0)?
@@ -190,16 +190,14 @@ const QUERY: &str = "run the query into the staging table";
 /// without knowing what the caller meant them to be.
 const IDENTITY: [&str; 3] = ["role", "session_replication_role", "session_authorization"];
 
-const WHO: &str = "read who acts";
-
-fn identity_text() -> String {
-    let columns = IDENTITY.map(|name| format!("pg_catalog.current_setting('{name}', true)"));
-    format!("select {}", columns.join(", "))
+fn identity_columns() -> String {
+    IDENTITY.map(|name| format!("pg_catalog.current_setting('{name}', true)")).join(", ")
 }
 
-fn identity_of(answer: Answer) -> Result<Vec<Option<String>>, PublishError> {
-    let row = one_row(WHO, answer.rows)?;
-    (0..IDENTITY.len()).map(|index| get(&row, index)).collect()
+/// They are the last columns of the row.
+fn identity_of(row: &Row) -> Result<Vec<Option<String>>, PublishError> {
+    let first = row.len().saturating_sub(IDENTITY.len());
+    (first..row.len()).map(|index| get(row, index)).collect()
 }
 
 fn identity_moved(before: &[Option<String>], after: &[Option<String>]) -> Option<String> {

@@ -50,6 +50,18 @@ pub(crate) struct Ask<'p> {
 }
 
 impl<'p> Ask<'p> {
+    pub(crate) const fn what(&self) -> &'static str {
+        self.what
+    }
+
+    pub(crate) const fn text(&self) -> &'p str {
+        self.text
+    }
+
+    pub(crate) const fn params(&self) -> &'p [Param<'p>] {
+        self.params
+    }
+
     /// A statement whose text is of this run alone.
     pub(crate) const fn once(what: &'static str, text: &'p str, params: &'p [Param<'p>]) -> Self {
         Self { what, text, params, again: false }
@@ -166,6 +178,11 @@ impl<'a> Steps<'a> {
 
     fn is_ready(&self, ask: Ask<'_>) -> bool {
         self.kept.is_none_or(|kept| !ask.again || !kept.is_on() || kept.get(ask.text).is_some())
+    }
+
+    /// Prepares what is asked outside of these steps, so that it is a single message then.
+    pub(crate) async fn prepare(&self, ask: Ask<'_>) -> Result<(), PublishError> {
+        self.prepared(ask).await.map(drop)
     }
 
     async fn prepared(&self, ask: Ask<'_>) -> Result<Option<tokio_postgres::Statement>, PublishError> {
