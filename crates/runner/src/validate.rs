@@ -9,8 +9,7 @@ use thrice_core::failure_class::FailureClass;
 use thrice_ledger::{CheckPhase, CheckRow, CheckSeverity};
 use thrice_sql_publish::PublishError;
 use thrice_sql_publish::cancel::{Guarded, guarded};
-use thrice_sql_publish::publish::existing_rows;
-use thrice_sql_publish::session;
+use thrice_sql_publish::peek::look_and_pin;
 use thrice_sql_publish::staging::Staged;
 
 use crate::attempt::Work;
@@ -98,15 +97,10 @@ impl Runner {
         let starting = over.run_until_cancelled(client.build_transaction().read_only(true).start()).await;
         let Some(begun) = starting else { return Err(Failing::publish(PublishError::given_up("begin"))) };
         let mut transaction = begun.map_err(Failing::driver)?;
-        session::pin_for_query(&transaction, &job.session, &job.limits.checking(), &statements, work.stop)
-            .await
-            .map_err(Failing::publish)?;
-        let existing = if work.has_receipt() {
-            None
-        } else {
-            let rows = existing_rows(&transaction, &work.prepared.target, &work.bounds, &statements, work.stop);
-            Some(rows.await.map_err(Failing::publish)?)
-        };
+        let look = (!work.has_receipt()).then_some((&work.prepared.target, &work.bounds));
+        let timeouts = job.limits.checking();
+        let looking = look_and_pin(&transaction, look, &job.session, &timeouts, &statements, work.stop);
+        let existing = looking.await.map_err(Failing::publish)?;
         match guarded(cancel, work.stop, None, thrice_checks::run(&mut transaction, &compiled)).await {
             Guarded::Done(Ok(verdict)) => Ok((verdict, existing)),
             Guarded::Done(Err(error)) => {

@@ -1,14 +1,15 @@
 //! A quick look whether an interval of a target holds rows at all.
 
 use thrice_core::column_bounds::ColumnBounds;
-use tokio_postgres::Client;
+use tokio_postgres::{Client, Transaction};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     bounds,
     error::PublishError,
-    session::{Pins, Timeouts, get, pin},
-    steps::Steps,
+    session::{Pins, Session, Timeouts, get, pin},
+    statement_cache::StatementCache,
+    steps::{Answer, Ask, Param, Steps, one_row},
     target::Target,
 };
 
@@ -31,10 +32,50 @@ pub async fn holds_rows(
         let mut steps = Steps::new(&transaction, stop);
         let pinned = pin(&steps, &Pins::timeouts(timeouts).and(Pins::tool())).await?;
         steps.limit(pinned.statement_timeout());
-        let predicate = bounds::predicate(&target.interval_column);
-        let text = format!("select exists (select from {} where {predicate})", target.table);
-        get(&steps.row("look for existing rows", &text, &bounds::params(bounds)).await?, 0)?
+        get(&steps.row(LOOK, &exists_text(target), &bounds::params(bounds)).await?, 0)?
     };
     transaction.rollback().await.map_err(|error| PublishError::driver("end the reading transaction", error))?;
     Ok(holds)
+}
+
+/// What the checks of an interval start from: whether rows are there that no receipt accounts for (where `look` is asked),
+/// then the zone, search path, settings and limits that the user's expressions see. In an open transaction of the caller;
+/// a guard that must hold at COMMIT belongs into [`PublishRequest::existing_rows`](crate::publish::PublishRequest).
+pub async fn look_and_pin(
+    transaction: &Transaction<'_>,
+    look: Option<(&Target, &ColumnBounds)>,
+    session: &Session,
+    timeouts: &Timeouts,
+    statements: &StatementCache,
+    stop: &CancellationToken,
+) -> Result<Option<i64>, PublishError> {
+    let steps = Steps::new(transaction, stop).keeping(statements);
+    let (tool, query) =
+        (Pins::timeouts(timeouts).and(Pins::tool()), Pins::query(session).and(Pins::timeouts(timeouts)));
+    let (tool, query) = (tool.set(""), query.set(""));
+    let Some((target, bounds)) = look else {
+        steps.ask(query.ask()).await?;
+        return Ok(None);
+    };
+    // under the search path that the publish asks it under as well: under another one it would be planned anew
+    let (text, bounds) = (exists_text(target), bounds::params(bounds));
+    let [_, found, _] = steps.ask_all([tool.ask(), Ask::again(LOOK, &text, &bounds), query.ask()]).await?;
+    if exist(found)? { count(&steps, target, &bounds).await.map(Some) } else { Ok(Some(0)) }
+}
+
+pub(crate) const LOOK: &str = "look for existing rows";
+
+/// Mostly there are none: the first row found answers, and the server keeps the plan, as it would not for a count.
+pub(crate) fn exists_text(target: &Target) -> String {
+    format!("select exists (select from {} where {})", target.table, bounds::predicate(&target.interval_column))
+}
+
+pub(crate) fn exist(answer: Answer) -> Result<bool, PublishError> {
+    get(&one_row(LOOK, answer.rows)?, 0)
+}
+
+pub(crate) async fn count(steps: &Steps<'_>, target: &Target, bounds: &[Param<'_>]) -> Result<i64, PublishError> {
+    let filter = bounds::predicate(&target.interval_column);
+    let text = format!("select pg_catalog.count(*) from {} where {filter}", target.table);
+    get(&steps.row(LOOK, &text, bounds).await?, 0)
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use thrice_core::column_bounds::ColumnBounds;
 use tokio::time::timeout;
-use tokio_postgres::{Client, Row, Transaction, error::Severity, types::Type};
+use tokio_postgres::{Client, Row, error::Severity, types::Type};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -16,12 +16,13 @@ use crate::{
     columns::ColumnMap,
     error::{ErrorKind, PublishError},
     open_transaction::{OpenTransaction, READ_COMMITTED},
+    peek,
     probe::{self, Probe},
     session::{Pins, Session, Timeouts, get, run_under},
     staging::Staged,
     statement::Statement,
     statement_cache::StatementCache,
-    steps::{Answer, Ask, Param, Steps, answered, one_row},
+    steps::{Ask, Param, Steps, answered, one_row},
     strategy::{Counts, PublishPlan, Writes},
     target::Target,
 };
@@ -244,6 +245,8 @@ async fn write(steps: &mut Steps<'_>, request: &PublishRequest<'_>) -> Result<Wr
     request.probe.at(probe::PUBLISH_READ_BACK);
 
     let mut last = Pins::tool();
+    // the receipt's statement finds its rows by their numbers, whichever these are
+    last.push("plan_cache_mode", "force_generic_plan");
     last.push("thrice.target_rows", content.rows.to_string());
     last.push("thrice.target_checksum", content.checksum.clone());
     if let Some(before) = &before {
@@ -271,19 +274,19 @@ async fn lock(steps: &Steps<'_>, request: &PublishRequest<'_>) -> Result<(), Pub
         Some((_, step)) => *step = Some(probe::PUBLISH_LOCKED),
         None => request.probe.at(probe::PUBLISH_LOCKED),
     }
-    let (exists, bounds) = (exists_text(request.target), bounds::params(request.bounds));
+    let (exists, bounds) = (peek::exists_text(request.target), bounds::params(request.bounds));
     if request.existing_rows == ExistingRows::MustBeNone {
-        asks.push((Ask::again(LOOK, &exists, &bounds), None));
+        asks.push((Ask::again(peek::LOOK, &exists, &bounds), None));
     }
     let mut answers = steps.ask_in_steps(&asks, request.probe).await?.into_iter();
     for (statement, answer) in first.iter().zip(&mut answers) {
         answered(statement, answer)?;
     }
-    if answers.next().map(exist).transpose()? != Some(true) {
+    if answers.next().map(peek::exist).transpose()? != Some(true) {
         return Ok(());
     }
-    let rows = count_existing(steps, request.target, &bounds).await?;
-    Err(PublishError::new(LOOK, ErrorKind::ExistingRows { rows }))
+    let rows = peek::count(steps, request.target, &bounds).await?;
+    Err(PublishError::new(peek::LOOK, ErrorKind::ExistingRows { rows }))
 }
 
 /// Runs the plan under the settings that the target's own triggers expect. What the interval held where that is read,
@@ -357,41 +360,6 @@ fn read_back(request: &PublishRequest<'_>, content: Content) -> Result<Content, 
     }
     let kind = ErrorKind::ReadBackDiffers { rows: content.rows, staged: staged.rows };
     Err(PublishError::new("read the interval back", kind))
-}
-
-const LOOK: &str = "look for existing rows";
-
-/// Mostly there are none: the first row found answers, and the server keeps the plan, as it would not for a count.
-fn exists_text(target: &Target) -> String {
-    format!("select exists (select from {} where {})", target.table, bounds::predicate(&target.interval_column))
-}
-
-fn exist(answer: Answer) -> Result<bool, PublishError> {
-    get(&one_row(LOOK, answer.rows)?, 0)
-}
-
-async fn count_existing(steps: &Steps<'_>, target: &Target, bounds: &[Param<'_>]) -> Result<i64, PublishError> {
-    let filter = bounds::predicate(&target.interval_column);
-    let text = format!("select pg_catalog.count(*) from {} where {filter}", target.table);
-    get(&steps.row(LOOK, &text, bounds).await?, 0)
-}
-
-/// Rows that the interval of a target holds now, seen from a transaction of the caller. A guard that must hold at COMMIT
-/// belongs into [`PublishRequest::existing_rows`].
-pub async fn existing_rows(
-    transaction: &Transaction<'_>,
-    target: &Target,
-    bounds: &ColumnBounds,
-    statements: &StatementCache,
-    stop: &CancellationToken,
-) -> Result<i64, PublishError> {
-    let params = bounds::params(bounds);
-    let steps = Steps::new(transaction, stop).keeping(statements);
-    if exist(steps.ask(Ask::again(LOOK, &exists_text(target), &params)).await?)? {
-        count_existing(&steps, target, &params).await
-    } else {
-        Ok(0)
-    }
 }
 
 /// The question for the proof. A driver does not show the tag that COMMIT was answered with, and a failed transaction

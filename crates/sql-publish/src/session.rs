@@ -12,7 +12,6 @@ use tokio_postgres::types::Type;
 use crate::{
     error::{ErrorKind, PublishError},
     statement::Statement,
-    statement_cache::StatementCache,
     steps::{Answer, Ask, Param, Steps, answered, one_row},
 };
 
@@ -294,19 +293,6 @@ pub(crate) async fn run_under(
         rows = answered(statement, answer)?;
     }
     Ok(rows)
-}
-
-/// Gives an open transaction of the caller what the user's SQL sees: zone, search path, settings and limits.
-pub async fn pin_for_query(
-    transaction: &tokio_postgres::Transaction<'_>,
-    session: &Session,
-    timeouts: &Timeouts,
-    statements: &StatementCache,
-    stop: &tokio_util::sync::CancellationToken,
-) -> Result<(), PublishError> {
-    pin(&Steps::new(transaction, stop).keeping(statements), &Pins::query(session).and(Pins::timeouts(timeouts)))
-        .await
-        .map(drop)
 }
 
 impl Pinned {

@@ -5,8 +5,9 @@ use std::{sync::Mutex, time::Duration};
 use thrice_sql_publish::{
     PublishError, Statement, StatementCache, checksum,
     error::ErrorKind,
+    peek::look_and_pin,
     probe::{self, Probe},
-    publish::{ExistingRows, Gate, PublishOutcome, PublishRequest, existing_rows, publish},
+    publish::{ExistingRows, Gate, PublishOutcome, PublishRequest, publish},
     strategy::unchanged,
 };
 
@@ -191,8 +192,9 @@ async fn rows_that_nobody_accounts_for_stop_a_first_publish() {
     let prepared = road.prepare(&mut client).await.unwrap();
     let transaction = client.transaction().await.unwrap();
     let statements = StatementCache::default();
-    let seen = existing_rows(&transaction, &prepared.target, &road.bounds, &statements, &road.stop);
-    assert_eq!(seen.await.unwrap(), 2);
+    let look = Some((&prepared.target, &road.bounds));
+    let seen = look_and_pin(&transaction, look, &road.session, &road.timeouts, &statements, &road.stop);
+    assert_eq!(seen.await.unwrap(), Some(2));
     transaction.commit().await.unwrap();
     client.batch_execute("delete from m.t where day = '2026-03-24'").await.unwrap();
     assert_eq!(road.run(&mut client, "2").await.unwrap().rows_inserted, 3);
