@@ -28,7 +28,7 @@ const PUBLISH: &str = "crates/sql-publish/src/publish.rs";
 const COMPARE: &str = "where partition_id = $1 and fence = $3 and claimed_by is not distinct from $4::uuid";
 const BARRIER: &str = "    sqlx::query_file!(\"sql/barrier.sql\", run.partition_id, run.token).fetch_optional(&mut *transaction).await?;\n";
 const OUTCOME: &str = "    sqlx::query_file!(\"sql/outcome.sql\", run.partition_id, run.token + 1).fetch_all(&mut *transaction).await?;\n";
-const FIRST: &str = "    for statement in &request.gate.first {\n        steps.run(statement).await?;\n    }\n";
+const FIRST: &str = "    lock(steps, request).await?;\n";
 
 const MUTANTS: [Mutant; 8] = [
     Mutant {
@@ -54,7 +54,7 @@ const MUTANTS: [Mutant; 8] = [
             (
                 PUBLISH,
                 "    let mut last = Pins::tool();\n",
-                "    for statement in &request.gate.first {\n        steps.run(statement).await?;\n    }\n    let mut last = Pins::tool();\n",
+                "    lock(steps, request).await?;\n    let mut last = Pins::tool();\n",
             ),
         ],
         package: "thrice-sql-publish",
@@ -98,7 +98,7 @@ const MUTANTS: [Mutant; 8] = [
     },
     Mutant {
         name: "an error-free COMMIT is believed without the receipt",
-        edits: &[(PUBLISH, "    Ok((!rows.is_empty()).then_some(rows))", "    Ok(Some(rows))")],
+        edits: &[(PUBLISH, "        Ok(rows) if rows.is_empty() => ", "        Ok(rows) if rows.len() > 9 => ")],
         package: "thrice-sql-publish",
         test: "commit",
     },

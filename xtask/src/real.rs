@@ -17,8 +17,9 @@ use crate::psql::Session;
 use crate::temporary_folder::TemporaryFolder;
 use crate::{binary, pg, server};
 
-/// One pipeline of grain day.
-struct Daily {
+/// One pipeline.
+struct Real {
+    grain: &'static str,
     name: &'static str,
     column: &'static str,
     key: &'static [&'static str],
@@ -27,8 +28,9 @@ struct Daily {
     last: &'static str,
 }
 
-const PIPELINES: [Daily; 3] = [
-    Daily {
+const PIPELINES: [Real; 4] = [
+    Real {
+        grain: "day",
         name: "flights_daily",
         column: "day",
         key: &["day", "origin", "carrier"],
@@ -36,7 +38,8 @@ const PIPELINES: [Daily; 3] = [
         first: "2013-01-01",
         last: "2013-12-31",
     },
-    Daily {
+    Real {
+        grain: "day",
         name: "weather_hours",
         column: "hour_start",
         key: &["hour_start", "origin"],
@@ -44,13 +47,23 @@ const PIPELINES: [Daily; 3] = [
         first: "2013-10-28",
         last: "2013-11-10",
     },
-    Daily {
+    Real {
+        grain: "day",
         name: "seattle_days",
         column: "day",
         key: &["day"],
         zone: "America/Los_Angeles",
         first: "2010-01-01",
         last: "2010-12-31",
+    },
+    Real {
+        grain: "month",
+        name: "seattle_months",
+        column: "month",
+        key: &["month"],
+        zone: "America/Los_Angeles",
+        first: "2012-01",
+        last: "2015-12",
     },
 ];
 
@@ -112,9 +125,9 @@ impl Bench {
             project.0.join("thrice.toml"),
             "[project]\nname = \"real\"\n\n[database]\nurl_env = \"DATABASE_URL\"\n",
         )?;
-        for Daily { name, column, key, zone, first, .. } in &PIPELINES {
+        for Real { grain, name, column, key, zone, first, .. } in &PIPELINES {
             let toml = format!(
-                "[interval]\ngrain = \"day\"\ntime_zone = \"{zone}\"\nstart = \"{first}\"\n\n[target]\ntable = \"real_out.{name}\"\ninterval_column = \"{column}\"\nkey = [\"{}\"]\n",
+                "[interval]\ngrain = \"{grain}\"\ntime_zone = \"{zone}\"\nstart = \"{first}\"\n\n[target]\ntable = \"real_out.{name}\"\ninterval_column = \"{column}\"\nkey = [\"{}\"]\n",
                 key.join("\", \"")
             );
             fs::write(pipelines.join(format!("{name}.toml")), toml)?;
@@ -131,16 +144,16 @@ impl Bench {
     }
 
     /// Every interval once: all in one call where nothing is published yet, else a few a call.
-    fn every_interval(&self, project: &TemporaryFolder, pipeline: &Daily, round: u32) -> Result<()> {
+    fn every_interval(&self, project: &TemporaryFolder, pipeline: &Real, round: u32) -> Result<()> {
         if round == 1 {
             return self.thrice(project, &["run", pipeline.name, "--from", pipeline.first, "--to", pipeline.last]);
         }
-        let schedule = Schedule::new(Grain::Day, Zone::named(pipeline.zone)?);
+        let schedule = Schedule::new(Grain::parse(pipeline.grain)?, Zone::named(pipeline.zone)?);
         // both ends are named, so this instant decides nothing
         let as_of = "2026-01-01T00:00:00Z".parse()?;
-        let days = interval_set::range(&schedule, pipeline.first, pipeline.last, as_of)?;
-        for some in days.chunks(A_CALL) {
-            let keys = some.iter().map(|day| day.key.as_str());
+        let intervals = interval_set::range(&schedule, pipeline.first, pipeline.last, as_of)?;
+        for some in intervals.chunks(A_CALL) {
+            let keys = some.iter().map(|interval| interval.key.as_str());
             self.thrice(project, &["run", pipeline.name].into_iter().chain(keys).collect::<Vec<_>>())?;
         }
         Ok(())
@@ -151,7 +164,7 @@ impl Bench {
         let got = Session::open(&self.cluster.url())?.rows(&fs::read_to_string(self.dir.join("checksum.sql"))?)?;
         let expected = fs::read_to_string(self.dir.join("expected.txt"))?;
         let mut wrong = 0;
-        for Daily { name, .. } in &PIPELINES {
+        for Real { name, .. } in &PIPELINES {
             let mine = |line: &&str| line.split('|').next() == Some(name);
             let got = got.iter().map(String::as_str).find(mine).unwrap_or("no such target");
             let want = expected.lines().find(mine).unwrap_or("no such line");
