@@ -43,11 +43,21 @@ pub(crate) fn cargo() -> Result<Command> {
     Ok(command)
 }
 
+/// What tests themselves read: how often they try something, and with which cases.
+const OF_THE_TESTS: [&str; 6] = [
+    "THRICE_INTERVAL_CASES",
+    "THRICE_KILL_ROUNDS",
+    "THRICE_RACE_ROUNDS",
+    "THRICE_REPUBLISHES",
+    "THRICE_RELAY_ROUNDS",
+    "THRICE_TILING_EVERY",
+];
+
 /// Takes away every variable that names a database or steers thrice: what a developer has set must not decide a test.
 pub(crate) fn without_settings(command: &mut Command) {
     for (name, _) in std::env::vars_os() {
         let text = name.to_string_lossy();
-        let ours = text.starts_with("THRICE_") && text != "THRICE_INTERVAL_CASES";
+        let ours = text.starts_with("THRICE_") && !OF_THE_TESTS.contains(&text.as_ref());
         if ours || text.starts_with("PG") || ["DATABASE_URL", "DATABASE_ADDRESS", "FAILPOINTS"].contains(&&*text) {
             command.env_remove(&name);
         }
