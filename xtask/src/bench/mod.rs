@@ -4,6 +4,7 @@
 //! compared with one set-based statement before its time counts.
 
 mod cold;
+mod due;
 mod figures;
 mod measure;
 mod report;
@@ -25,9 +26,9 @@ pub(crate) struct Plan {
     days: Option<u32>,
 }
 
-const ALL: [&str; 5] = ["W1", "W2", "W3", "start", "status"];
+const ALL: [&str; 6] = ["W1", "W2", "W3", "start", "status", "due"];
 
-/// `cargo xtask bench [W1 W2 W3 start status] [--reps N] [--days N]`
+/// `cargo xtask bench [W1 W2 W3 start status due] [--reps N] [--days N]`
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let plan = parse(arguments)?;
     let scene = Scene::set(plan.what.iter().any(|what| what.starts_with('W')))?;
@@ -39,7 +40,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
             "W2" => report.add(throughput::measure(&scene, &throughput::W2, &plan)?),
             "W3" => report.add(cold::partition(&scene, &plan)?),
             "start" => cold::start(&scene, &plan)?.into_iter().for_each(|table| report.add(table)),
-            _ => report.add(status::measure(&scene, &plan)?),
+            "status" => report.add(status::measure(&scene, &plan)?),
+            _ => report.add(due::measure(&scene, &plan)?),
         }
     }
     print!("\n{}", report.tables());

@@ -21,14 +21,23 @@ pub(crate) struct Mark {
 pub(crate) struct Table {
     title: String,
     lines: Vec<String>,
-    mark: Mark,
+    mark: Option<Mark>,
     notes: Vec<String>,
 }
 
 impl Table {
     pub(crate) fn new(title: String, columns: &[&str], mark: Mark) -> Self {
-        let lines = vec![format!("| {} |", columns.join(" | ")), format!("|{}", "---|".repeat(columns.len()))];
-        Self { title, lines, mark, notes: Vec::new() }
+        let lines = head(columns);
+        Self { mark: Some(mark), ..Self::without_mark_of(title, lines) }
+    }
+
+    /// Figures that nothing is required of yet.
+    pub(crate) fn without_mark(title: String, columns: &[&str]) -> Self {
+        Self::without_mark_of(title, head(columns))
+    }
+
+    fn without_mark_of(title: String, lines: Vec<String>) -> Self {
+        Self { title, lines, mark: None, notes: Vec::new() }
     }
 
     pub(crate) fn row(&mut self, cells: &[String]) {
@@ -40,13 +49,19 @@ impl Table {
     }
 
     fn text(&self) -> String {
-        let Mark { ratio, most, .. } = self.mark;
-        let verdict = if ratio <= most { "held" } else { "not held" };
-        let mark = format!("Mark: at most {most:.1}; measured {ratio:.2}: {verdict}.");
-        let mut parts = vec![format!("## {}", self.title), self.lines.join("\n"), mark];
+        let mark = self.mark.as_ref().map(|Mark { ratio, most, .. }| {
+            let verdict = if ratio <= most { "held" } else { "not held" };
+            format!("Mark: at most {most:.1}; measured {ratio:.2}: {verdict}.")
+        });
+        let mut parts = vec![format!("## {}", self.title), self.lines.join("\n")];
+        parts.extend(mark);
         parts.extend(self.notes.iter().cloned());
         parts.join("\n\n") + "\n\n"
     }
+}
+
+fn head(columns: &[&str]) -> Vec<String> {
+    vec![format!("| {} |", columns.join(" | ")), format!("|{}", "---|".repeat(columns.len()))]
 }
 
 /// All of them.
@@ -97,7 +112,7 @@ impl Report {
         let over: Vec<String> = self
             .tables
             .iter()
-            .map(|table| &table.mark)
+            .filter_map(|table| table.mark.as_ref())
             .filter(|mark| mark.ratio > mark.most * 1.5)
             .map(|mark| format!("{}: {:.2}, at most {:.1}", mark.what, mark.ratio, mark.most))
             .collect();
