@@ -10,22 +10,25 @@ const FIRST_SCREEN: &str = "{name} {version}   {about}
 
 {usage-heading} {usage}
 
-Start    init     write a project that runs
-         demo     see it all in a private PostgreSQL, in seconds
-         doctor   look at server, ledger and targets, and say what to mend
-         lint     check pipelines without running them
-Run      run      what is due, or the partitions that you name
-Look     status   calendar of partitions
-         show     one partition, its runs and checks
-         why      what a partition waits for or failed of, and what to do
-         ledger   runs of all pipelines, newest first
-         explain  what an error code means and what to do
-Repair   adopt    record existing rows as published
-Admin    migrate  create or update the ledger, schema thrice
-         config   each setting, and where it comes from
-         export   completions, man pages, schemas for editors
-         grants   the statements that let a login work, or look
-         pg       the private PostgreSQL of the project
+Start    init       write a project that runs
+         demo       see it all in a private PostgreSQL, in seconds
+         doctor     look at server, ledger and targets, and say what to mend
+         lint       check pipelines without running them
+Run      run        what is due, or the partitions that you name
+Look     status     calendar of partitions
+         show       one partition, its runs and checks
+         why        what a partition waits for or failed of, and what to do
+         intervals  where intervals begin and end, and when each is due
+         ledger     runs of all pipelines, newest first
+         explain    what an error code means and what to do
+Repair   adopt      record existing rows as published
+         close      let nothing change published partitions any more
+         reopen     open closed partitions for another run
+Admin    migrate    create or update the ledger, schema thrice
+         config     each setting, and where it comes from
+         export     completions, man pages, schemas for editors
+         grants     the statements that let a login work, or look
+         pg         the private PostgreSQL of the project
 `thrice COMMAND --help` says more of each.
 
 Options:
@@ -151,6 +154,11 @@ pub(crate) enum Command {
         after_help = "Examples:\n  thrice why daily_order_summary 2026-03-24\n  thrice why daily_order_summary                    the newest partition that is due\n  thrice why daily_order_summary yesterday --json\n\nExit codes: 0 said, 2 no such pipeline, or not the key of one interval, 7 no database"
     )]
     Why(Why),
+    /// Where intervals begin and end, how long they are, when each is due and made again
+    #[command(
+        after_help = "Examples:\n  thrice intervals daily_order_summary                        some around now\n  thrice intervals daily_order_summary 2026-03\n  thrice intervals daily_order_summary --from 2026-03-01 --to 2026-03-07 --json\n\nIntervals: 2026-03-24, 2026-03-24T05, 2026-03, 2026-W13, yesterday, -3, a,b,c, - (standard input)\nA length with (-1 h) or (+1 h) beside it: the clocks change in this interval\n\nExit codes: 0 shown, 2 no such pipeline or interval"
+    )]
+    Intervals(Intervals),
     /// Runs of all pipelines, newest first
     #[command(
         after_help = "Examples:\n  thrice ledger\n  thrice ledger daily_order_summary --limit 50\n  thrice ledger --since 2026-03-24T00:00:00+09:00 --json\n\nExit codes: 0 shown, 2 no such pipeline, 7 no database"
@@ -371,6 +379,23 @@ pub(crate) struct Why {
     /// Interval; without it the newest one that is due, else the one that has not ended
     #[arg(value_name = "K", allow_negative_numbers = true)]
     pub(crate) key: Option<String>,
+}
+
+/// `thrice intervals`
+#[derive(Debug, Args)]
+pub(crate) struct Intervals {
+    /// Pipeline
+    #[arg(value_name = "P")]
+    pub(crate) pipeline: String,
+    /// Intervals; some around now when none is named
+    #[arg(value_name = "SET", allow_negative_numbers = true)]
+    pub(crate) set: Vec<String>,
+    /// First interval of a range, included
+    #[arg(long, value_name = "K", conflicts_with = "set")]
+    pub(crate) from: Option<String>,
+    /// Last interval of a range, included
+    #[arg(long, value_name = "K", conflicts_with = "set")]
+    pub(crate) to: Option<String>,
 }
 
 /// `thrice ledger`

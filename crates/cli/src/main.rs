@@ -48,8 +48,10 @@ fn main() -> ExitCode {
 
 fn run(cli: &Cli, output: Output) -> Outcome<Exit> {
     // what only explains waits for nothing, and does not set up how to wait
-    if let Command::Explain(args) = &cli.command {
-        return commands::explain::run(args, output);
+    match &cli.command {
+        Command::Explain(args) => return commands::explain::run(args, output),
+        Command::Intervals(args) => return commands::intervals::run(&cli.global, args, output),
+        _ => {}
     }
     // one thread: the work is waiting for the server, and waking another thread costs more than each answer
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -75,6 +77,7 @@ async fn dispatch(cli: &Cli, output: Output) -> Outcome<Exit> {
         Command::Why(args) => Box::pin(commands::why::run(global, args, output)).await,
         Command::Ledger(args) => Box::pin(commands::ledger::run(global, args, output)).await,
         Command::Explain(args) => commands::explain::run(args, output),
+        Command::Intervals(args) => commands::intervals::run(global, args, output),
         Command::Export(args) => commands::export::run(global, args, output),
         Command::Adopt(args) => Box::pin(commands::adopt::run(global, args, output)).await,
         Command::Close(args) => Box::pin(commands::closing::run(global, args, Direction::Close, output)).await,

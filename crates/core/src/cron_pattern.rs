@@ -6,6 +6,7 @@
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
+use std::time::Duration;
 
 use croner::parser::{CronParser, Seconds, Year};
 
@@ -35,6 +36,7 @@ const ALIASES: [(&str, &str); 7] = [
     ("@hourly", "0 * * * *"),
 ];
 const FIELDS: [&str; 5] = ["minute", "hour", "day of the month", "month", "weekday"];
+const VALUES: [&str; 5] = ["0 to 59", "0 to 23", "1 to 31", "1 to 12, or JAN to DEC", "0 to 7, or SUN to SAT"];
 const MONTHS: [&str; 12] = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"];
 const WEEKDAYS: [&str; 7] = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"];
 
@@ -55,22 +57,18 @@ impl CronPattern {
         let alias = ALIASES.iter().find(|(name, _)| name.eq_ignore_ascii_case(&upper));
         let expanded = alias.map_or(upper.as_str(), |(_, fields)| fields);
         if expanded.starts_with('@') {
-            return Err(CronError::Field { text: shown(), why: format!("{} is no known name", text.trim()) });
+            return Err(CronError::Name { text: shown() });
         }
         let fields: Vec<&str> = expanded.split_ascii_whitespace().collect();
         if fields.len() != FIELDS.len() {
             return Err(CronError::Fields { text: shown(), found: fields.len() });
         }
         for (place, field) in fields.iter().enumerate() {
-            check_field(place, field).map_err(|why| CronError::Field { text: shown(), why })?;
+            let read = check_field(place, field).and_then(|()| alone(place, field));
+            read.map_err(|why| CronError::Field { text: shown(), field: place, why })?;
         }
         let canonical = fields.join(" ");
-        let days = CronParser::builder()
-            .seconds(Seconds::Disallowed)
-            .year(Year::Disallowed)
-            .build()
-            .parse(&canonical)
-            .map_err(|error| CronError::Field { text: shown(), why: error.to_string() })?;
+        let days = library(&canonical).map_err(|why| CronError::Unreadable { text: shown(), why })?;
         let minutes: Vec<u16> = (0..24_u16)
             .flat_map(|hour| (0..60_u16).map(move |minute| (hour, minute)))
             .filter(|(hour, minute)| {
@@ -97,6 +95,13 @@ impl CronPattern {
     /// True where all ticks are at midnight, so that the intervals are whole local dates.
     pub fn is_at_midnight(&self) -> bool {
         *self.minutes == [0]
+    }
+
+    /// The time after midnight at which it ticks, where it does so once on every day: then it was most likely meant to
+    /// say when a day is due, and not where one begins.
+    pub fn daily_at(&self) -> Option<Duration> {
+        let [minute] = *self.minutes else { return None };
+        self.text.ends_with(" * * *").then(|| Duration::from_secs(u64::from(minute) * 60))
     }
 
     /// True where minute or hour have `*` or `/`: such a pattern goes by the passing of time, so it skips a gap of the
@@ -180,6 +185,22 @@ fn minute_start(at: DateTime) -> civil::Time {
 fn at_minute(date: civil::Date, minute: u16) -> Option<DateTime> {
     let (hour, minute) = (i8::try_from(minute / 60).ok()?, i8::try_from(minute % 60).ok()?);
     Some(date.at(hour, minute, 0, 0))
+}
+
+/// The library's reading of five fields.
+fn library(fields: &str) -> Result<croner::Cron, String> {
+    let parser = CronParser::builder().seconds(Seconds::Disallowed).year(Year::Disallowed).build();
+    parser.parse(fields).map_err(|error| error.to_string())
+}
+
+/// Whether the library takes one field, with every value in the others: it does not say which field it refuses.
+fn alone(place: usize, field: &str) -> Result<(), String> {
+    let mut fields = ["*"; FIELDS.len()];
+    if let Some(here) = fields.get_mut(place) {
+        *here = field;
+    }
+    let outside = |_| format!("{field:?} is no {}: {}", FIELDS[place.min(4)], VALUES[place.min(4)]);
+    library(&fields.join(" ")).map(drop).map_err(outside)
 }
 
 /// What the library reads more freely than people mean it.
@@ -266,7 +287,25 @@ pub enum CronError {
     Field {
         /// What was written.
         text: String,
+        /// Which field, from 0.
+        field: usize,
         /// What is wrong.
+        why: String,
+    },
+    /// A name for a whole expression that nobody knows.
+    #[error(
+        "{text:?} is not a cron expression: of such names there are @hourly, @daily, @weekly, @monthly and @yearly"
+    )]
+    Name {
+        /// What was written.
+        text: String,
+    },
+    /// Fields that can be read one by one, and not together.
+    #[error("{text:?} is not a cron expression: {why}")]
+    Unreadable {
+        /// What was written.
+        text: String,
+        /// What the library says.
         why: String,
     },
     /// No day matches.
@@ -298,6 +337,9 @@ mod tests {
         }
         assert!(CronPattern::parse("@daily").unwrap().is_at_midnight());
         assert!(!CronPattern::parse("0 0,12 * * *").unwrap().is_at_midnight());
+        let daily_at = |text: &str| CronPattern::parse(text).unwrap().daily_at().map(|time| time.as_secs());
+        assert_eq!(daily_at("10 2 * * *"), Some(7800));
+        assert_eq!((daily_at("10 2 * * MON"), daily_at("10 2,14 * * *")), (None, None));
     }
 
     #[test]
@@ -312,6 +354,15 @@ mod tests {
             refused("0/10 * * * *"),
             "\"0/10 * * * *\" is not a cron expression: a step needs * or a range before it: */10 or 0-…/10"
         );
+        assert_eq!(refused("10 25 * * *"), "\"10 25 * * *\" is not a cron expression: \"25\" is no hour: 0 to 23");
+        let field = |text: &str| match CronPattern::parse(text) {
+            Err(CronError::Field { field, .. }) => Some(field),
+            _ => None,
+        };
+        assert_eq!(field("60 * * * *"), Some(0));
+        assert_eq!(field("* * * 13 *"), Some(3));
+        assert_eq!(field("0 0 MON * *"), Some(2));
+        assert_eq!(field("0 0 31 4 *"), None, "each field can be read");
         assert_eq!(refused("0 0 MON * *"), "\"0 0 MON * *\" is not a cron expression: \"MON\" is no day of the month");
         for text in [
             "",

@@ -151,6 +151,7 @@ pub mod sqlstate;
 mod suggest_key;
 pub mod text;
 pub mod time;
+mod usual_length;
 pub mod why;
 
 pub use grain::Grain;

@@ -9,6 +9,7 @@ use thrice_core::time::{Timestamp, civil};
 use thrice_core::{Grain, Schedule, Zone};
 use toml::de::DeValue;
 
+use crate::cron_key;
 use crate::diagnostic::Span;
 use crate::project;
 use crate::toml_reader::{Field, Reader};
@@ -90,25 +91,44 @@ pub(crate) fn read(root: &mut Reader<'_, '_>, project_zone: Option<&Zone>) -> Op
     })
 }
 
+/// `grain`, or `cron` instead of it.
 fn grain(table: &mut Reader<'_, '_>) -> Option<Grain> {
     let written = table.string("grain");
-    let week_start = table.string("week_start");
-    let Some((text, field)) = written else {
-        if !table.has("grain") && !table.has("cron") {
-            table.missing("grain", USE_DAY);
+    let (cron, week_start) = (cron_key::read(table), table.string("week_start"));
+    let grain = match (written, cron) {
+        (Some((_, field)), Some(_)) => {
+            table.bad_value(
+                &field,
+                "`interval.grain` and `interval.cron` both say where an interval begins",
+                "keep one: cron where the boundaries follow no calendar, grain everywhere else",
+            );
+            None
         }
-        return None;
+        (Some((text, field)), None) => named(table, text, &field),
+        (None, Some(pattern)) => pattern.map(Grain::Cron),
+        (None, None) => {
+            if !table.has("grain") {
+                table.missing("grain", USE_DAY);
+            }
+            None
+        }
     };
-    let grain = match Grain::parse(text) {
+    let Some((weekday, field)) = week_start else { return grain };
+    starting(table, grain?, weekday, &field)
+}
+
+/// A grain by its name.
+fn named(table: &mut Reader<'_, '_>, text: &str, field: &Field<'_>) -> Option<Grain> {
+    match Grain::parse(text) {
         Ok(Grain::Table) => {
             table.refuse_feature(
                 format!("grain {text:?} is known, but not built in this version"),
-                field.span,
+                field.span.clone(),
                 &format!("{USE_DAY}, one partition a day"),
             );
-            return None;
+            None
         }
-        Ok(grain) => grain,
+        Ok(grain) => Some(grain),
         Err(error) => {
             let nearest = match &error {
                 GrainError::Unknown { nearest, .. } => nearest.clone(),
@@ -118,17 +138,20 @@ fn grain(table: &mut Reader<'_, '_>) -> Option<Grain> {
             };
             let diagnostic = table
                 .error(ErrorCode::UnknownGrain, error.to_string())
-                .at(field.span)
+                .at(field.span.clone())
                 .why("the grains are N minutes, hour, N hours, day, week, month, quarter and year; minutes and hours divide a day")
                 .fix(format!("grain = {:?}", nearest.as_deref().unwrap_or("day")));
             table.report(diagnostic);
-            return None;
+            None
         }
-    };
-    let Some((weekday, field)) = week_start else { return Some(grain) };
+    }
+}
+
+/// Weeks that start on another day.
+fn starting(table: &mut Reader<'_, '_>, grain: Grain, weekday: &str, field: &Field<'_>) -> Option<Grain> {
     if !matches!(grain, Grain::Week(_)) {
         table.bad_value(
-            &field,
+            field,
             format!("`{}` belongs to weeks; the grain is {grain}", field.path),
             "remove it, or grain = \"week\"",
         );
@@ -142,7 +165,7 @@ fn grain(table: &mut Reader<'_, '_>) -> Option<Grain> {
                 GrainError::Unknown { .. } | GrainError::OtherWord { .. } | GrainError::Uneven { .. } => None,
             };
             let fix = format!("week_start = {:?}", nearest.unwrap_or("monday"));
-            table.bad_value(&field, format!("`{}`: {error}", field.path), fix);
+            table.bad_value(field, format!("`{}`: {error}", field.path), fix);
             None
         }
     }

@@ -25,6 +25,8 @@ pub enum Kind {
     OneOf(&'static [&'static str]),
     /// The grain of an interval.
     Grain,
+    /// A cron expression.
+    Cron,
     /// An IANA time zone.
     Zone,
     /// An interval key, or a date or time on a boundary.
@@ -246,13 +248,20 @@ pub const KEYS: &[Key] = &[
     ),
     later("", "notify", "who is told", "use the exit status of `thrice run`, or its `--json`"),
     later("", "backfill", "defaults of backfills", "thrice run PIPELINE --from KEY --to KEY"),
-    later(
+    pipeline(
+        "interval",
+        "grain",
+        Kind::Grain,
+        Unwritten::Said("`cron` has to be there"),
+        "length of an interval; or `cron` instead",
+    ),
+    pipeline(
         "interval",
         "cron",
-        "boundaries by a cron expression",
-        "grain = \"day\" with `delay`: the delay says when it runs, the grain what it covers",
+        Kind::Cron,
+        Unwritten::Said("`grain` has to be there"),
+        "an interval goes from one tick to the next: it sets the boundaries, not the time of a run, which `delay` does",
     ),
-    pipeline("interval", "grain", Kind::Grain, Unwritten::Required, "length of an interval"),
     pipeline(
         "interval",
         "week_start",
@@ -540,19 +549,23 @@ mod tests {
             "table" => "mart.days",
             _ => "day",
         };
-        let file = |left_out: Option<&Key>| {
-            ["interval", "target"]
-                .map(|table| {
-                    let keys = required.iter().filter(|key| key.table == table && Some(**key) != left_out);
-                    let lines: Vec<String> = keys.map(|key| format!("{} = \"{}\"\n", key.name, value(key))).collect();
-                    format!("[{table}]\n{}", lines.concat())
-                })
-                .concat()
+        let file = |left_out: Option<&Key>, grain: &str| {
+            let table = |table: &str| {
+                let keys = required.iter().filter(|key| key.table == table && Some(**key) != left_out);
+                let lines: Vec<String> = keys.map(|key| format!("{} = \"{}\"\n", key.name, value(key))).collect();
+                lines.concat()
+            };
+            format!("[interval]\n{grain}{}[target]\n{}", table("interval"), table("target"))
         };
         let read = |text: String| Definition::read(&project, "days", "pipelines/days.toml", text.as_bytes()).is_ok();
-        assert!(read(file(None)));
-        for key in &required {
-            assert!(!read(file(Some(key))), "{}.{}", key.table, key.name);
+        // one of two keys is required
+        let grains = ["grain = \"day\"\n", "cron = \"0 0 * * *\"\n"];
+        assert!(!read(file(None, "")) && !read(file(None, &grains.concat())));
+        for grain in grains {
+            assert!(read(file(None, grain)));
+            for key in &required {
+                assert!(!read(file(Some(key), grain)), "{}.{}", key.table, key.name);
+            }
         }
     }
 }

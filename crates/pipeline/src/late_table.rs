@@ -1,5 +1,6 @@
 //! `[late_data]`: when published partitions are made again, final and closed.
 
+use thrice_core::code::ErrorCode;
 use thrice_core::late_policy::{LatePolicy, LatePolicyError, Revisits};
 use toml::de::DeValue;
 
@@ -46,7 +47,18 @@ pub(crate) fn read(root: &mut Reader<'_, '_>) -> Option<LatePolicy> {
                     | LatePolicyError::Unsorted { .. } => written,
                 };
                 let at = at.unwrap_or(&field);
-                table.bad_value(at, format!("`{}`: {error}", at.path), fix(&error));
+                let code = match &error {
+                    LatePolicyError::NeverFinal { .. } | LatePolicyError::ClosesBeforeRevisit { .. } => {
+                        ErrorCode::LatePolicyContradicts
+                    }
+                    LatePolicyError::NoWindow
+                    | LatePolicyError::Zero
+                    | LatePolicyError::Twice { .. }
+                    | LatePolicyError::Unsorted { .. }
+                    | LatePolicyError::TooFar { .. } => ErrorCode::BadValue,
+                };
+                let what = format!("`{}`: {error}", at.path);
+                table.report(table.error(code, what).at(at.span.clone()).fix(fix(&error)));
                 None
             }
         }

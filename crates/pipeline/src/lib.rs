@@ -34,6 +34,8 @@
 mod check_expression;
 pub mod checks_table;
 pub mod code_hash;
+mod cron_key;
+mod cron_lint;
 pub mod definition;
 pub mod diagnostic;
 pub mod interval_table;

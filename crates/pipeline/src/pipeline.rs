@@ -22,7 +22,11 @@ impl Pipeline {
     /// # Errors
     /// Everything that is wrong in the query.
     pub fn new(definition: Definition, sql_file: &str, sql: &[u8]) -> Result<Checked<Self>, Diagnostics> {
-        let own = OwnTarget { table: &definition.target.table, search_path: definition.session.search_path.as_deref() };
+        let own = OwnTarget {
+            table: &definition.target.table,
+            interval_column: &definition.target.interval_column,
+            search_path: definition.session.search_path.as_deref(),
+        };
         let query = Query::read_for(sql_file, sql, &definition.interval.grain, &definition.vars, Some(&own))?;
         let code_hash = CodeHash::of(&definition, &query.value);
         Ok(Checked { value: Self { definition, query: query.value, code_hash }, warnings: query.warnings })

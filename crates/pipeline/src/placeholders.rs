@@ -13,7 +13,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics, Position};
 use crate::own_target::OwnTarget;
 use crate::query_shape::Shape;
 use crate::sql_lexer::{self, Token, TokenKind};
-use crate::{Checked, lint, select_guard, source_text};
+use crate::{Checked, cron_lint, lint, select_guard, source_text};
 
 /// Names that thrice gives a value itself.
 pub const BUILT_IN: [&str; 3] = ["interval_start", "interval_end", "interval_date"];
@@ -170,6 +170,7 @@ impl Query {
         let named = target.and_then(|target| target.named_in(&shape));
         query.names_target = named.is_some() || lint::allows(sql, &tokens, lint::OWN_TARGET);
         found.extend(lint::check(file, sql, &tokens, &shape, named));
+        found.extend(target.and_then(|target| cron_lint::check(file, grain, &shape, target.interval_column)));
         found.or(Some(query))
     }
 

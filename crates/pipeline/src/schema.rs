@@ -35,6 +35,9 @@ fn table(file: File, name: &str) -> Map<String, Value> {
     if !required.is_empty() {
         schema.insert("required".to_owned(), required.into());
     }
+    if name == "interval" {
+        schema.insert("oneOf".to_owned(), json!([{ "required": ["grain"] }, { "required": ["cron"] }]));
+    }
     schema
 }
 
@@ -99,6 +102,7 @@ fn value(kind: Kind) -> Map<String, Value> {
             ],
             "examples": ["day", "hour", "15 minutes", "6 hours"],
         })),
+        Kind::Cron => object(json!({ "type": "string", "minLength": 1, "examples": ["0 3 * * *", "0 0 1,16 * *"] })),
         Kind::Zone => object(json!({ "type": "string", "minLength": 1, "examples": ["UTC", "Asia/Seoul"] })),
         // a date or time of TOML counts as text
         Kind::Boundary => object(json!({ "type": "string", "minLength": 1, "examples": ["2026-01-01"] })),

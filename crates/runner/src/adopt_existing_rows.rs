@@ -49,7 +49,7 @@ impl Runner {
         let job = &prepared.job;
         let column = prepared.target.interval_column_type;
         let bounds = ColumnBounds::of(partition, job.schedule.zone(), job.schedule.grain(), column)
-            .map_err(|error| Problem::new(ErrorCode::DateColumnUnderDay, error.to_string()))?;
+            .map_err(|error| problem::of_bounds(&error, job))?;
         let content = self.content(prepared, &bounds, stop).await?;
         if content.rows == 0 {
             return Ok(Adoption::Empty);

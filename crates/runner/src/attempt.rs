@@ -218,10 +218,8 @@ impl Runner {
     ) -> Result<ColumnBounds, Problem> {
         let job = &prepared.job;
         let column = prepared.target.interval_column_type;
-        let bounds =
-            ColumnBounds::of(partition, job.schedule.zone(), job.schedule.grain(), column).map_err(|error| {
-                Problem::new(ErrorCode::DateColumnUnderDay, error.to_string()).class(FailureClass::Permanent)
-            })?;
+        let bounds = ColumnBounds::of(partition, job.schedule.zone(), job.schedule.grain(), column)
+            .map_err(|error| problem::of_bounds(&error, job).class(FailureClass::Permanent))?;
         let timeouts = job.limits.checking();
         let over = self.patience.token();
         let client = self.client().await?;

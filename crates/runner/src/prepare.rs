@@ -2,8 +2,7 @@
 //! examined, its query described, its columns matched. What is wrong here is refused before work begins.
 
 use thrice_connect::{ConnectionSettings, DataConnection};
-use thrice_core::code::ErrorCode;
-use thrice_core::column_bounds::{BoundsError, ColumnBounds};
+use thrice_core::column_bounds::ColumnBounds;
 use thrice_core::schedule::Partition;
 use thrice_ledger::{Ledger, LedgerError, PipelineRecord, PipelineRow};
 use thrice_sql_publish::columns::{self, ColumnMap};
@@ -215,14 +214,7 @@ async fn examine(
     let mut findings = examination.findings;
     let zone = job.schedule.zone();
     if let Err(error) = ColumnBounds::of(sample, zone, job.schedule.grain(), target.interval_column_type) {
-        let mut fix = format!("alter table {} alter column {} type timestamptz …", job.target, job.interval_column);
-        if matches!(error, BoundsError::RepeatedHours { .. }) {
-            fix.push_str("; or, where no hour comes twice any more, a later start in [interval]");
-        }
-        return Err(Problem::new(ErrorCode::DateColumnUnderDay, error.to_string())
-            .why("rows of neighbouring intervals could not be told apart")
-            .fix(fix)
-            .into());
+        return Err(problem::of_bounds(&error, job).into());
     }
     let query = job.query_for(sample);
     let described = query::describe(client, &query, &job.session, &timeouts, stop)

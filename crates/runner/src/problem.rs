@@ -2,7 +2,10 @@
 
 use thrice_checks::CheckError;
 use thrice_connect::ConnectError;
+use thrice_core::Grain;
 use thrice_core::code::ErrorCode;
+use thrice_core::column_bounds::BoundsError;
+use thrice_core::duration::HumanDuration;
 use thrice_core::failure_class::FailureClass;
 use thrice_core::retry::{Circumstances, Decision, SideEffect, decide};
 use thrice_core::sqlstate::SqlState;
@@ -10,6 +13,7 @@ use thrice_ledger::LedgerError;
 use thrice_sql_publish::PublishError;
 use thrice_sql_publish::error::ErrorKind;
 
+use crate::job::Job;
 use crate::report::Problem;
 use crate::way_out;
 
@@ -48,6 +52,40 @@ pub fn of_ledger(error: &LedgerError) -> Problem {
         problem.class = Some(FailureClass::Cancelled);
     }
     problem
+}
+
+/// The interval column's type cannot hold the boundaries of the pipeline's intervals.
+pub(crate) fn of_bounds(error: &BoundsError, job: &Job) -> Problem {
+    let code = match error {
+        BoundsError::NotMidnight { .. } => ErrorCode::CronBesideDate,
+        BoundsError::DateUnderDay { .. } | BoundsError::RepeatedHours { .. } | BoundsError::OutOfRange => {
+            ErrorCode::DateColumnUnderDay
+        }
+    };
+    let alter = format!("alter table {} alter column {} type timestamptz …", job.target, job.interval_column);
+    let daily = match job.schedule.grain() {
+        Grain::Cron(pattern) => pattern.daily_at().map(|time| HumanDuration::from_seconds(time.as_secs())),
+        _ => None,
+    };
+    let (why, fix) = match (error, daily) {
+        (BoundsError::NotMidnight { .. }, Some(delay)) => (
+            "cron sets what an interval covers, not when it runs; rows of one date would belong to two intervals",
+            format!(
+                "grain = \"day\" and delay = \"{delay}\" instead of cron, where whole days are meant; else {alter}"
+            ),
+        ),
+        (BoundsError::NotMidnight { .. }, None) => {
+            ("cron sets what an interval covers; rows of one date would belong to two intervals", alter)
+        }
+        (BoundsError::RepeatedHours { .. }, _) => (
+            "rows of neighbouring intervals could not be told apart",
+            format!("{alter}; or, where no hour comes twice any more, a later start in [interval]"),
+        ),
+        (BoundsError::DateUnderDay { .. } | BoundsError::OutOfRange, _) => {
+            ("rows of neighbouring intervals could not be told apart", alter)
+        }
+    };
+    Problem::new(code, error.to_string()).why(why).fix(fix)
 }
 
 /// A statement of a step failed; nothing is known of a retry yet.

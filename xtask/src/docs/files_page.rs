@@ -107,6 +107,7 @@ fn kind(kind: Kind) -> String {
         Kind::Grain => "`\"hour\"`, `\"day\"`, `\"week\"`, `\"month\"`, `\"quarter\"`, `\"year\"`, or minutes or hours that divide a \
              day, such as `\"15 minutes\"` and `\"6 hours\"`"
             .to_owned(),
+        Kind::Cron => "cron expression of five fields, such as `\"0 3 * * *\"`, or a name such as `\"@daily\"`".to_owned(),
         Kind::Zone => "IANA time zone, such as `\"Asia/Seoul\"`".to_owned(),
         Kind::Boundary => "interval key, or a date or time at which an interval begins".to_owned(),
         Kind::Duration => "duration, such as `\"2h10m\"` (s, m, h, d, w)".to_owned(),

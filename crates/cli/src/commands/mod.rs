@@ -9,6 +9,7 @@ pub(crate) mod explain;
 pub(crate) mod export;
 pub(crate) mod grants;
 pub(crate) mod init;
+pub(crate) mod intervals;
 pub(crate) mod ledger;
 pub(crate) mod lint;
 pub(crate) mod migrate;

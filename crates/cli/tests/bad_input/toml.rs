@@ -125,11 +125,47 @@ fn b48() {
 }
 
 #[test]
+fn b49() {
+    let mut told = bad("b49_cron_that_cannot_be_read", ErrorCode::BadCron);
+    for cron in ["10 25 * * *", "0 10 2 * * * *", "@daily x", "@reboot", "0 0 MON * *", ""] {
+        told.given(&format!("{cron:?}"), replace(TOML, "grain = \"day\"", &format!("cron = {cron:?}"))).call("lint");
+    }
+    told.shown();
+}
+
+#[test]
+fn b50() {
+    let mut told = bad("b50_cron_that_never_fires", ErrorCode::BadCron);
+    for cron in ["0 3 31 2 *", "0 0 30 FEB *"] {
+        told.given(&format!("{cron:?}"), replace(TOML, "grain = \"day\"", &format!("cron = {cron:?}"))).call("lint");
+    }
+    told.shown();
+}
+
+#[test]
 fn b51() {
     let mut told = bad("b51_bad_duration", ErrorCode::BadDuration);
     for delay in ["3 dyas", "-2h", "", "1mo", "10m2h", "2", "99999999999w"] {
         told.given(&format!("{delay:?}"), replace(TOML, "\"2h10m\"", &format!("{delay:?}")));
         told.call("lint");
+    }
+    told.shown();
+}
+
+#[test]
+fn b53() {
+    let mut told = bad("b53_never_final", ErrorCode::LatePolicyContradicts);
+    for policy in ["revisit = [1, 3]\nfinal_after = 4", "window = 3\nfinal_after = 3", "final_after = 1"] {
+        told.given(policy, append(TOML, &format!("\n[late_data]\n{policy}\n"))).call("lint");
+    }
+    told.shown();
+}
+
+#[test]
+fn b54() {
+    let mut told = bad("b54_revisited_when_closed", ErrorCode::LatePolicyContradicts);
+    for policy in ["revisit = [1, 3]\nclose_after = 2", "revisit = [1, 3]\nfinal_after = 3\nclose_after = 1"] {
+        told.given(policy, append(TOML, &format!("\n[late_data]\n{policy}\n"))).call("lint");
     }
     told.shown();
 }
@@ -216,6 +252,22 @@ fn b108() {
     let mut told = crate::shop::bad_on("b108_date_column_under_hours", ErrorCode::DateColumnUnderDay);
     told.place().change(TOML, "grain = \"day\"", "grain = \"hour\"");
     told.call("run daily_order_summary 2026-03-24T05 --as-of 2026-03-25T12:00:00+09:00").call("lint --db").shown();
+}
+
+#[test]
+fn b109() {
+    let mut told = crate::shop::bad_on("b109_cron_beside_a_date_column", ErrorCode::CronBesideDate);
+    told.place().change(TOML, "grain = \"day\"", "cron = \"10 2 * * *\"");
+    told.place().change(TOML, "start = \"2026-03-11\"", "start = \"2026-03-11T02:10\"");
+    told.call("run daily_order_summary 2026-03-23T02:10 --as-of 2026-03-25T12:00:00+09:00").call("lint --db").shown();
+}
+
+/// The query alone says it, before a server is asked.
+#[test]
+fn b109_warns() {
+    let mut told = bad("b109_cron_beside_a_date_warns", ErrorCode::CronBesideDate).warns();
+    told.place().change(TOML, "grain = \"day\"", "cron = \"0 */6 * * *\"");
+    told.call("lint").shown();
 }
 
 /// Not a line of the list: a check's expression is spliced into a statement, and must not reach out of its place.

@@ -7,6 +7,7 @@ mod database;
 mod doctor;
 mod explain;
 mod feel;
+mod intervals;
 mod login;
 mod looking;
 mod pooler;

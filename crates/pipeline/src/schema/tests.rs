@@ -97,8 +97,10 @@ fn with(key: &Key, value: &str) -> String {
         File::Pipeline if key.name == "week_start" => &weekly,
         File::Pipeline => PIPELINE,
     };
+    // cron stands instead of the grain
+    let replaced = if key.name == "cron" { "grain" } else { key.name };
     let without: String =
-        base.split_inclusive('\n').filter(|known| !known.starts_with(&format!("{} =", key.name))).collect();
+        base.split_inclusive('\n').filter(|known| !known.starts_with(&format!("{replaced} ="))).collect();
     match key.table {
         "" => line + &without,
         "checks" if matches!(key.name, "name" | "severity") => {
@@ -128,6 +130,7 @@ fn values(key: &Key) -> (Vec<String>, &'static [&'static str]) {
             owned(&["\"day\"", "\"hour\"", "\"month\"", "\"15 minutes\"", "\"6 hours\""]),
             &["\"daily\"", "\"table\"", "\"0 hours\"", "1"],
         ),
+        (Kind::Cron, _) => (owned(&["\"0 0 * * *\"", "\"@daily\""]), &["1", "\"\""]),
         (Kind::Zone, _) => (owned(&["\"UTC\"", "\"Asia/Seoul\""]), &["9", "\"\""]),
         (Kind::Boundary, _) => (owned(&["\"2027-01-01\"", "2027-01-01"]), &["2027", "\"\""]),
         (Kind::Duration, _) => {

@@ -124,8 +124,24 @@ fn b48_boundaries() {
 }
 
 #[test]
-fn b49_cron_is_refused_by_name_and_week_start_belongs_to_weeks() {
-    assert_snapshot!("b49_cron", interval!("cron = \"10 25 * * *\"\nstart = \"2026-01-01\""));
+fn b49_b50_cron() {
+    for (name, cron) in [
+        ("b49_cron", "10 25 * * *"),
+        ("b49_fields", "0 10 2 * * * *"),
+        ("b49_name", "@daily x"),
+        ("b49_word", " 0 0  MON * *"),
+        ("b50_never", "0 0 31 2 *"),
+    ] {
+        assert_snapshot!(name, interval!(&format!("cron = {cron:?}\nstart = \"2026-01-01\"")));
+    }
+    assert_snapshot!("b49_both", interval!("grain = \"day\"\ncron = \"0 3 * * *\"\nstart = \"2026-01-01\""));
+    assert_snapshot!("b48_cron", interval!("cron = \"0 3 * * *\"\nstart = \"2026-01-01\""));
+    let weeks = "cron = \"0 3 * * *\"\nstart = \"2026-01-01T03:00\"\nweek_start = \"monday\"";
+    assert_snapshot!("cron_week_start", interval!(weeks));
+}
+
+#[test]
+fn b49_week_start_belongs_to_weeks() {
     assert_snapshot!("b49_week_start", interval!("grain = \"day\"\nstart = \"2026-01-01\"\nweek_start = \"sunday\""));
     assert_snapshot!("b49_weekday", interval!("grain = \"week\"\nstart = \"2026-W01\"\nweek_start = \"sundy\""));
 }
@@ -152,6 +168,9 @@ fn every_grain_that_is_built_is_read() {
     let toml = pipeline_toml("", sunday, "", "");
     let definition = Definition::read(&project(), "sales", "pipelines/sales.toml", toml.as_bytes()).unwrap().value;
     assert_eq!(definition.to_json()["interval"]["grain"], "week from sunday");
+    let toml = pipeline_toml("", "cron = \"0 3 * * mon\"\nstart = \"2026-01-05T03:00\"", "", "");
+    let definition = Definition::read(&project(), "sales", "pipelines/sales.toml", toml.as_bytes()).unwrap().value;
+    assert_eq!(definition.to_json()["interval"]["grain"], "cron 0 3 * * MON");
 }
 
 #[test]
@@ -167,6 +186,7 @@ fn b51_durations() {
 fn b52_to_b58_are_refused_by_name() {
     assert_snapshot!("b52_guards", rest!("[guards]\nremoved = \"130\""));
     assert_snapshot!("b53_late_data", rest!("[late_data]\nrevisit = [1]\nfinal_after = 3"));
+    assert_snapshot!("b54_late_data", rest!("[late_data]\nrevisit = [1, 3]\nclose_after = 2"));
     assert_snapshot!("b55_lane", top!("lane = \"fast\""));
     assert_snapshot!("b58_depends_on", rest!("[[depends_on]]\npipeline = \"a\""));
     assert_snapshot!(
