@@ -160,6 +160,10 @@ async fn a_new_policy_leaves_the_history_alone() -> Result<()> {
     // the receipts were written today, so by their time every revisit was due: nothing is made again
     let dry = bench.call(&format!("run --dry-run --json {}", night_after(12)))?.expect_code(0).json()?;
     assert_eq!(dry["items"].as_array().map(Vec::len), Some(0), "{dry}");
+    bench.call(&format!("run t 2026-03-12 {}", night_after(12)))?.expect_code(0);
+    let seen = published(&bench).await?;
+    assert!(seen[..11].iter().all(|line| line.contains("final")), "{seen:?}");
+    assert_eq!(seen[11], "12 provisional 0", "made under the policy, before its first revisit");
     Ok(())
 }
 
