@@ -22,13 +22,13 @@ grant select (pipeline_id, pipeline_name, target, strategy, grain, time_zone, in
 grant select (pipeline_id, code_hash, git_revision, first_seen_at) on thrice.code_versions to thrice_reader;
 grant select (attempt_id, phase, check_name, severity, passed, observed, expected) on thrice.check_results to thrice_reader;
 
--- thrice_operator decides: plans, pauses, closing and reopening. Neither runs nor data. Triggers stamp the session's user on what it writes.
+-- thrice_operator decides: plans, pauses, closing and reopening, a new cut of time. Neither runs nor data. Triggers stamp the session's user on what it writes.
 grant thrice_reader to thrice_operator;
 grant select on thrice.pipelines, thrice.code_versions to thrice_operator;             -- plans compare definitions
 grant insert, update (state, started_at, finished_at, lane, parallel) on thrice.backfills to thrice_operator;
 grant insert, update (state, note) on thrice.backfill_items to thrice_operator;
-grant update (paused) on thrice.pipelines to thrice_operator;
-grant update (closed_at) on thrice.partitions to thrice_operator;                       -- a trigger moves the version with it
+grant update (paused, grain, time_zone, interval_epoch, updated_at) on thrice.pipelines to thrice_operator;   -- a new cut of time is a decision
+grant update (closed_at, fence, claimed_by) on thrice.partitions to thrice_operator;    -- closed_at: a trigger moves the version with it; fence: a new cut shuts out runs of the old one
 grant update (slots) on thrice.lanes to thrice_operator;
 grant insert (kind, pipeline_id, partition_id, backfill_id, actor, data) on thrice.events to thrice_operator;
 grant select, insert, update (result) on thrice.idempotency_keys to thrice_operator;

@@ -7,6 +7,7 @@ mod cron;
 mod due;
 mod guards;
 mod late;
+mod recut;
 mod rerun;
 mod retry;
 mod server_gone;

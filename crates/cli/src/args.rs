@@ -24,6 +24,7 @@ Look     status     calendar of partitions
 Repair   adopt      record existing rows as published
          close      let nothing change published partitions any more
          reopen     open closed partitions for another run
+         recut      go on with another grain or zone after partitions were published
 Admin    migrate    create or update the ledger, schema thrice
          config     each setting, and where it comes from
          export     completions, man pages, schemas for editors
@@ -184,6 +185,11 @@ pub(crate) enum Command {
         after_help = "Examples:\n  thrice reopen daily_order_summary 2026-03-24 --reason \"the source was corrected\"\n  thrice reopen daily_order_summary --from 2026-03-01 --to 2026-03-07 --reason \"audit found rows\"\n  thrice reopen daily_order_summary 2026-03-24 --reason \"the source was corrected\" --json\n\nExit codes: 0 open, or never closed, 2 usage or config, 5 no reason, or some are not published, 7 no database, 8 the role may not"
     )]
     Reopen(Closing),
+    /// Go on with another grain or zone after partitions were published
+    #[command(
+        after_help = "Examples:\n  thrice recut daily_order_summary --reason \"hours instead of days from now on\"\n  thrice recut daily_order_summary --reason \"the zone's law has changed\" --yes\n  thrice recut daily_order_summary --reason \"hours instead of days from now on\" --yes --json\n\nPublished partitions keep their old cut with their receipts, and no row is changed\n\nExit codes: 0 recut, or not needed, 2 usage or config, 5 no reason, not agreed, or another table, 7 no database, 8 the role may not, 9 a COMMIT is unresolved"
+    )]
+    Recut(Recut),
     /// Create or update the ledger, schema thrice
     #[command(
         after_help = "Examples:\n  thrice migrate\n  thrice migrate --info\n  thrice migrate --json\n\nExit codes: 0 current, 2 a privilege is missing, 5 the ledger is newer than this program, 7 no database"
@@ -432,6 +438,17 @@ pub(crate) struct Adopt {
     /// Last interval, included
     #[arg(long, value_name = "K")]
     pub(crate) to: String,
+    /// Why, for the ledger; 3 to 500 characters
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: Option<String>,
+}
+
+/// `thrice recut`
+#[derive(Debug, Args)]
+pub(crate) struct Recut {
+    /// Pipeline
+    #[arg(value_name = "P")]
+    pub(crate) pipeline: String,
     /// Why, for the ledger; 3 to 500 characters
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: Option<String>,

@@ -5,6 +5,7 @@ mod clock;
 mod code_pages;
 mod commands;
 mod consent;
+mod cut;
 mod database;
 mod exit_code;
 mod fault;
@@ -82,6 +83,7 @@ async fn dispatch(cli: &Cli, output: Output) -> Outcome<Exit> {
         Command::Adopt(args) => Box::pin(commands::adopt::run(global, args, output)).await,
         Command::Close(args) => Box::pin(commands::closing::run(global, args, Direction::Close, output)).await,
         Command::Reopen(args) => Box::pin(commands::closing::run(global, args, Direction::Reopen, output)).await,
+        Command::Recut(args) => Box::pin(commands::recut::run(global, args, output)).await,
         Command::Grants(_) => commands::grants::run(global, output),
         Command::Migrate(args) => Box::pin(commands::migrate::run(global, args, output)).await,
         Command::Config(args) => commands::config::run(global, args, output),

@@ -206,7 +206,7 @@ codes! {
     "TH0532" ThatIsABackfill Refused "too many published partitions for one call";
     "TH0533" HeldByWorker Unavailable "another worker has the partition";
     "TH0534" Fenced Unavailable "another worker took the partition over";
-    "TH0535" EpochChanged Refused "grain, zone or start changed under published partitions";
+    "TH0535" EpochChanged Refused "grain or zone changed under published partitions";
     "TH0536" AdoptRefused Refused "the partition cannot be adopted";
     "TH0537" TargetChanged Refused "the target was changed under published partitions";
     "TH0538" EditedSinceReceipt Ok "rows that others changed since the receipt were replaced";

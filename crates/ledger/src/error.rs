@@ -41,6 +41,8 @@ pub enum ErrorKind {
     WorkerGone,
     /// Grain or time zone changed although partitions are published.
     IntervalsChanged {
+        /// Name of the pipeline.
+        pipeline: String,
         /// Grain and time zone as recorded.
         recorded: (String, String),
     },

@@ -44,6 +44,7 @@ mod ledger;
 mod migrate;
 mod pipeline;
 mod receipt;
+mod recut;
 mod resolve;
 mod run;
 mod stored_time;
@@ -59,6 +60,7 @@ pub use ledger::Ledger;
 pub use migrate::MigrationInfo;
 pub use pipeline::{CodeVersion, PipelineCut, PipelineRecord, PipelineRow, PipelineSummary, TargetOwner};
 pub use receipt::{PublishTail, Receipt};
+pub use recut::Recut;
 pub use resolve::{Resolution, StillOpen, UnknownRun, resolve};
 pub use run::{
     AdoptableStaging, CheckRow, FailOutcome, Failure, MarkedUnknown, NewRun, OpenRun, StagedRun, StartedRun,

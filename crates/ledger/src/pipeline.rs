@@ -69,6 +69,10 @@ pub struct PipelineCut {
     pub interval_epoch: i32,
     /// The table that its receipts are about.
     pub target: String,
+    /// How long its intervals are.
+    pub grain: String,
+    /// The zone that cuts them.
+    pub time_zone: String,
 }
 
 /// A pipeline in a list.
@@ -326,9 +330,14 @@ impl PipelineRecord<'_> {
                 "partitions of {} are published with grain {grain} in {time_zone}; grain {} in {} would cut time differently",
                 self.name, self.grain, self.time_zone
             );
-            let recorded = (grain.to_owned(), time_zone.to_owned());
-            return Err(LedgerError::new(ErrorKind::IntervalsChanged { recorded }, what));
+            let (recorded, pipeline) = ((grain.to_owned(), time_zone.to_owned()), self.name.to_owned());
+            return Err(LedgerError::new(ErrorKind::IntervalsChanged { pipeline, recorded }, what));
         }
+        self.keeps_target(target)
+    }
+
+    /// Refuses another table than the one that the receipts are about.
+    pub(crate) fn keeps_target(&self, target: &str) -> Result<(), LedgerError> {
         if self.target != target {
             let (recorded, wanted) = (readable(target), readable(self.target));
             let what = format!("partitions of {} are published into {recorded}; its target is {wanted} now", self.name);

@@ -2,9 +2,11 @@
 //! examined, its query described, its columns matched. What is wrong here is refused before work begins.
 
 use thrice_connect::{ConnectionSettings, DataConnection};
+use thrice_core::actor::Actor;
 use thrice_core::column_bounds::ColumnBounds;
+use thrice_core::reason::Reason;
 use thrice_core::schedule::Partition;
-use thrice_ledger::{Ledger, LedgerError, PipelineRecord, PipelineRow};
+use thrice_ledger::{Ledger, LedgerError, PipelineRecord, PipelineRow, Recut};
 use thrice_sql_publish::columns::{self, ColumnMap};
 use thrice_sql_publish::target::{self, ExamineRequest, Target};
 use thrice_sql_publish::{CancellationToken, Finding, PublishError, access, query};
@@ -133,6 +135,15 @@ fn record<'a>(job: &'a Job, target: &'a str, grain: &'a str) -> PipelineRecord<'
 pub async fn may_register(ledger: &Ledger, job: &Job) -> Result<(), LedgerError> {
     let grain = job.schedule.grain().to_string();
     ledger.may_register(&record(job, &job.target.to_string(), &grain)).await
+}
+
+/// Opens a new cut of time with the grain and the zone of the definition; `None`: the ledger does not know the pipeline.
+///
+/// # Errors
+/// [`LedgerError`], as [`Ledger::recut_pipeline`].
+pub async fn recut(ledger: &Ledger, job: &Job, actor: &Actor, reason: &Reason) -> Result<Option<Recut>, LedgerError> {
+    let grain = job.schedule.grain().to_string();
+    ledger.recut_pipeline(&record(job, &job.target.to_string(), &grain), actor, reason).await
 }
 
 /// Examines targets and queries without a ledger and without writing anything.

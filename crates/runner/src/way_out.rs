@@ -13,9 +13,13 @@ pub(crate) fn of_ledger(error: &LedgerError, problem: Problem) -> Problem {
         LedgerKind::Ahead => problem
             .why("an older program could misread what a newer one has written")
             .fix("use the thrice that updated the ledger; thrice migrate --info shows both versions"),
-        LedgerKind::IntervalsChanged { recorded: (grain, zone) } => {
+        LedgerKind::IntervalsChanged { pipeline, recorded: (grain, zone) } => {
+            let before = match grain.strip_prefix("cron ") {
+                Some(pattern) => format!("cron = \"{pattern}\""),
+                None => format!("grain = \"{grain}\""),
+            };
             problem.why("other boundaries would cut published rows in two").fix(format!(
-                "grain = \"{grain}\" and time_zone = \"{zone}\" under [interval], or a new pipeline with its own table"
+                "{before} and time_zone = \"{zone}\" under [interval]; or, to go on with the new boundaries: thrice recut {pipeline} --reason \"…\""
             ))
         }
         LedgerKind::TargetChanged { recorded } => problem

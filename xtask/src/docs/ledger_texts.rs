@@ -59,7 +59,10 @@ pub(crate) const TABLES: &[Table] = &[
             ("strategy", "how rows are replaced; `delete_insert` in this version"),
             ("grain", "length of its intervals"),
             ("time_zone", "zone of its boundaries"),
-            ("interval_epoch", "grows when grain, zone or start cut time in another way"),
+            (
+                "interval_epoch",
+                "grows with each new cut of time by grain or zone; partitions of an older cut keep theirs",
+            ),
             ("lane", "always `scheduled` in this version"),
             ("paused", "not used by this version: the file says it"),
             ("code_hash", "hash of the newest code"),

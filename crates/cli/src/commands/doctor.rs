@@ -3,6 +3,7 @@
 
 mod check;
 mod connection;
+mod cuts;
 mod existing;
 mod files;
 mod ledger;
@@ -73,7 +74,10 @@ async fn examine(patient: &Patient<'_>, connection: &mut DataConnection, report:
     zones::check(patient, connection, report).await;
     if let Some(ledger) = ledger::check(patient, report).await {
         leftovers::check(patient, connection, &ledger, report).await;
-        let targets = targets::check(patient, report).await;
+        let unfit = cuts::check(patient, &ledger, report).await;
+        let mut targets = targets::check(patient, report).await;
+        // which of their intervals are open cannot be told
+        targets.retain(|(loaded, _)| !unfit.contains(&loaded.job.name));
         existing::check(patient, connection, &ledger, &targets, report).await;
     } else {
         targets::check(patient, report).await;

@@ -14,6 +14,7 @@ pub(crate) mod ledger;
 pub(crate) mod lint;
 pub(crate) mod migrate;
 pub(crate) mod pg;
+pub(crate) mod recut;
 pub(crate) mod run;
 pub(crate) mod show;
 pub(crate) mod status;

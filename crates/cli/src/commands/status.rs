@@ -17,6 +17,7 @@ use thrice_ledger::{ErrorKind, Ledger, PartitionRow, PipelineCut};
 
 use self::calendar::calendar;
 use crate::args::{Global, Require, Status};
+use crate::cut::is_of_file;
 use crate::exit_code::Exit;
 use crate::fault::{Fault, Outcome};
 use crate::output::Output;
@@ -54,7 +55,7 @@ pub(crate) async fn run(global: &Global, args: &Status, output: Output) -> Outco
     let (mut objects, mut unmet, mut required) = (Vec::new(), Vec::new(), 0);
     for (loaded, partitions) in pipelines.iter().zip(ranges) {
         let known = statuses(&ledger, loaded, as_of).await?;
-        tell_other_target(&ledger, loaded, output).await?;
+        tell_other_cut(&ledger, loaded, output).await?;
         let partitions = partitions.unwrap_or_else(|| last_weeks(loaded, &known, as_of));
         let seen = with_unknown(loaded, partitions, &known, as_of);
         if seen.is_empty() {
@@ -142,22 +143,17 @@ impl InAll {
     }
 }
 
-/// Says why nothing is published where the pipeline has published into another table.
-async fn tell_other_target(ledger: &Ledger, loaded: &Loaded, output: Output) -> Outcome<()> {
+/// Says why nothing is published where the pipeline has published into another table, or by another cut of time.
+async fn tell_other_cut(ledger: &Ledger, loaded: &Loaded, output: Output) -> Outcome<()> {
     match thrice_runner::may_register(ledger, &loaded.job).await {
-        Err(error) if matches!(error.kind(), ErrorKind::TargetChanged { .. }) => {
+        Err(error) if matches!(error.kind(), ErrorKind::TargetChanged { .. } | ErrorKind::IntervalsChanged { .. }) => {
             let mut fault = Fault::of_problem(&thrice_runner::problem_of_ledger(&error));
             fault.warning = true;
             output.fault(&fault);
             Ok(())
         }
         // definitions are not for everybody who may look
-        Err(error)
-            if !matches!(
-                error.kind(),
-                ErrorKind::IntervalsChanged { .. } | ErrorKind::TargetTaken { .. } | ErrorKind::Permission
-            ) =>
-        {
+        Err(error) if !matches!(error.kind(), ErrorKind::TargetTaken { .. } | ErrorKind::Permission) => {
             Err(error.into())
         }
         _ => Ok(()),
@@ -227,10 +223,11 @@ fn last_weeks(loaded: &Loaded, known: &BTreeMap<Timestamp, Seen>, as_of: Timesta
     }
 }
 
-/// What the ledger knows of the pipeline, where it is about the table that the file names: a receipt counts for one table.
+/// What the ledger knows of the pipeline, where it is about the table and the cut of time that the file names: a receipt
+/// counts for one table, and for one interval.
 pub(crate) async fn known(ledger: &Ledger, loaded: &Loaded) -> Outcome<Option<PipelineCut>> {
     let row = ledger.cut_of_pipeline(&loaded.job.name).await?;
-    Ok(row.filter(|row| row.target == loaded.job.target.to_string()))
+    Ok(row.filter(|row| row.target == loaded.job.target.to_string() && is_of_file(row, loaded)))
 }
 
 /// Every partition that the ledger knows of the pipeline, by the start of its interval.

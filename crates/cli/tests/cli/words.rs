@@ -26,6 +26,7 @@ fn help_of_every_command() {
         "adopt --help",
         "close --help",
         "reopen --help",
+        "recut --help",
         "migrate --help",
         "grants --help",
         "config --help",

@@ -14,6 +14,7 @@ mod lease;
 mod migrations;
 mod pipelines;
 mod publish;
+mod recut;
 mod resolution;
 mod roles;
 mod support;

@@ -55,7 +55,7 @@ async fn a_new_grain_opens_an_epoch_until_something_is_published() {
     ready.publish(&bench.db.client().await, &crate::support::Tail::default()).await.unwrap();
     let error = bench.ledger.register_pipeline(&hourly).await.unwrap_err();
     let recorded = ("day".to_owned(), "Asia/Seoul".to_owned());
-    assert_eq!(*error.kind(), ErrorKind::IntervalsChanged { recorded });
+    assert_eq!(*error.kind(), ErrorKind::IntervalsChanged { pipeline: "daily".to_owned(), recorded });
     assert_eq!(bench.ledger.pipeline("daily").await.unwrap().unwrap().grain, "day");
 }
 

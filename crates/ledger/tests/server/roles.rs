@@ -5,14 +5,14 @@ use std::time::Duration;
 use serde_json::json;
 use thrice_ledger::{Ledger, WorkerLease};
 
-use crate::support::{Bench, Process, Tail, open};
+use crate::support::{Bench, Process, Tail, grant, open};
 
 #[tokio::test]
 async fn a_member_of_thrice_worker_walks_the_road_and_no_further() {
     let bench = Bench::new().await;
     let login = format!("{}_app", bench.db.name);
-    bench.db.execute(Ledger::grants_sql()).await;
-    bench.db.execute(Ledger::grants_sql()).await;
+    drop(grant(&bench.db).await);
+    let _one = grant(&bench.db).await;
     bench.db.execute(&format!("create role {login} login password 'secret' in role thrice_worker")).await;
     let road = walk(&bench, &login).await;
     bench.db.execute(&format!("drop owned by {login}; drop role {login}")).await;

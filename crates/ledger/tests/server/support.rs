@@ -15,6 +15,16 @@ use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage};
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
+/// Roles belong to the whole server: one test at a time makes them.
+static ROLES: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+
+/// Makes the three roles, and keeps other tests from doing so.
+pub(crate) async fn grant(db: &Scratch) -> tokio::sync::MutexGuard<'static, ()> {
+    let one = ROLES.lock().await;
+    db.execute(Ledger::grants_sql()).await;
+    one
+}
+
 /// A database that lives as long as the test.
 pub(crate) struct Scratch {
     admin: Config,
