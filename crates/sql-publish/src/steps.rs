@@ -141,7 +141,9 @@ impl<'a> Steps<'a> {
             let full = flight.len() == MOST || index + 1 == asks.len();
             if full || step.is_some_and(|step| probe.wants(step)) {
                 answers.extend(self.fly(&std::mem::take(&mut flight)).await?);
-                std::mem::take(&mut steps).into_iter().for_each(|step| probe.at(step));
+                for step in std::mem::take(&mut steps) {
+                    probe.at(step);
+                }
             }
         }
         Ok(answers)
