@@ -11,6 +11,8 @@ mod recut;
 mod rerun;
 mod retry;
 mod server_gone;
+mod server_time;
+mod zone_rules;
 
 use thrice_tests::PipelineText;
 

@@ -22,6 +22,7 @@ mod schema_files;
 mod selection;
 mod signals;
 mod usage;
+mod zone_release;
 
 use std::process::ExitCode;
 

@@ -11,6 +11,7 @@ use crate::args::Cli;
 use crate::exit_code::Exit;
 use crate::fault::{Failed, Fault};
 use crate::output::{Output, to_stdout};
+use crate::zone_release;
 
 /// The parsed command line; or the exit of a call that ends here (`--help`, `--version`, a fault that was reported).
 pub(crate) fn parse() -> Result<Cli, Exit> {
@@ -22,6 +23,9 @@ pub(crate) fn parse() -> Result<Cli, Exit> {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             to_stdout(&error.render().to_string());
+            if error.kind() == ErrorKind::DisplayVersion && wants_more() {
+                to_stdout(&format!("time zones: {}\n", zone_release::in_use()));
+            }
             Err(Exit::Ok)
         }
         // a screen for people is nothing that a program can read
@@ -34,6 +38,13 @@ pub(crate) fn parse() -> Result<Cli, Exit> {
             Err(Exit::Usage)
         }
     }
+}
+
+/// `-v` among the words: clap ends at `--version` and reads no further.
+fn wants_more() -> bool {
+    let is_flag =
+        |word: &str| word.len() > 1 && word.starts_with('-') && word[1..].chars().all(|c| matches!(c, 'v' | 'V'));
+    std::env::args().skip(1).any(|word| is_flag(&word) && word.contains('v'))
 }
 
 /// How to write where the words could not be read: their form is looked for among them.

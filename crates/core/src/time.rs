@@ -3,6 +3,7 @@
 //! All instants are UTC and cut to microseconds, PostgreSQL's resolution.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 pub use jiff::Timestamp;
@@ -175,6 +176,31 @@ impl fmt::Display for Zone {
     }
 }
 
+/// Where the rules of all zones are taken from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ZoneRules {
+    /// The system's database: a folder, one file a zone.
+    Folder(PathBuf),
+    /// The one that the program was built with; used where the system has none.
+    Bundled,
+    /// Somewhere else, in the library's words.
+    Other(String),
+}
+
+impl ZoneRules {
+    /// Those that [`Zone::named`] looks in.
+    pub fn in_use() -> Self {
+        // the library tells the folder in this form alone
+        let told = format!("{:?}", tz::db());
+        let inside = told.strip_prefix("TimeZoneDatabase(").and_then(|rest| rest.strip_suffix(')')).unwrap_or(&told);
+        match inside.strip_prefix("ZoneInfo(").and_then(|rest| rest.strip_suffix(')')) {
+            Some(folder) => Self::Folder(folder.into()),
+            None if inside.starts_with("Bundled") => Self::Bundled,
+            None => Self::Other(inside.to_owned()),
+        }
+    }
+}
+
 /// A zone name that the tz database does not have, or that is not the name of a place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{name:?} is not an IANA time zone")]
@@ -257,6 +283,15 @@ mod tests {
         assert_eq!(Zone::named("Etc/UTC").unwrap_err().nearest.as_deref(), Some("UTC"));
         for refused in ["GMT+9", "+09:00", "", "Etc/GMT-9", "EST5EDT", "local", "right/Asia/Seoul", "../UTC"] {
             assert!(Zone::named(refused).is_err(), "{refused}");
+        }
+    }
+
+    #[test]
+    fn where_the_rules_come_from_is_known() {
+        match ZoneRules::in_use() {
+            ZoneRules::Folder(folder) => assert!(folder.join("Asia/Seoul").exists(), "{}", folder.display()),
+            ZoneRules::Bundled => {}
+            ZoneRules::Other(told) => panic!("{told}"),
         }
     }
 
