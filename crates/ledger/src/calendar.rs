@@ -5,6 +5,7 @@ use thrice_core::time::{Timestamp, civil};
 
 use crate::error::LedgerError;
 use crate::ledger::Ledger;
+use crate::pipeline::PipelineCut;
 use crate::stored_time::{Day, MaybeMoment, Moment, moment};
 
 /// A partition that has been claimed at least once, its receipt and its last run.
@@ -92,6 +93,40 @@ impl Ledger {
     ) -> Result<Vec<PartitionRow>, LedgerError> {
         let (from, to) = (moment(from), moment(to));
         Ok(sqlx::query_file_as!(PartitionRow, "sql/calendar.sql", pipeline_id, interval_epoch, from as _, to as _)
+            .fetch_all(&self.pool)
+            .await?)
+    }
+
+    /// Stretches of published partitions without a gap, from an instant on, that nobody works on and whose last run did
+    /// not fail: half-open, in their order. What else there is from then on is in [`Ledger::unsettled`].
+    pub async fn published_stretches(
+        &self,
+        cut: &PipelineCut,
+        from: Timestamp,
+    ) -> Result<Vec<(Timestamp, Timestamp)>, LedgerError> {
+        let from = moment(from);
+        let edges = sqlx::query_file!("sql/published_stretches.sql", cut.pipeline_id, cut.interval_epoch, from as _)
+            .fetch_all(&self.pool)
+            .await?;
+        let (mut stretches, mut begun) = (Vec::new(), None);
+        for edge in edges {
+            if edge.first {
+                begun = Some(edge.interval_start.into());
+            }
+            if edge.last
+                && let Some(begun) = begun.take()
+            {
+                stretches.push((begun, edge.interval_end.into()));
+            }
+        }
+        Ok(stretches)
+    }
+
+    /// The partitions whose intervals start at an instant or later and that are in no published stretch: claimed, failed,
+    /// not published.
+    pub async fn unsettled(&self, cut: &PipelineCut, from: Timestamp) -> Result<Vec<PartitionRow>, LedgerError> {
+        let from = moment(from);
+        Ok(sqlx::query_file_as!(PartitionRow, "sql/unsettled.sql", cut.pipeline_id, cut.interval_epoch, from as _)
             .fetch_all(&self.pool)
             .await?)
     }

@@ -99,10 +99,12 @@ impl Scene {
     }
 }
 
-/// A client program beside the server's, or on the path.
+/// A client program beside the server's, or on the path. What is on the path may be a script that looks for the program
+/// first, and takes longer than it.
 fn program(bin: &Path, name: &str) -> Result<PathBuf> {
-    let beside = bin.join(name);
-    let program = if beside.exists() { beside } else { PathBuf::from(name) };
+    let server = bin.join("postgres").canonicalize().unwrap_or_else(|_| bin.join("postgres"));
+    let beside = [bin.join(name), server.with_file_name(name)].into_iter().find(|program| program.exists());
+    let program = beside.unwrap_or_else(|| PathBuf::from(name));
     read(Command::new(&program).arg("--version")).with_context(|| format!("the benchmark needs {name}"))?;
     Ok(program)
 }

@@ -1,6 +1,7 @@
 //! `thrice status`: the calendar of a pipeline, and the gate `--require published`.
 
 mod calendar;
+mod history;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,6 +17,7 @@ use thrice_core::time::Timestamp;
 use thrice_ledger::{ErrorKind, Ledger, PartitionRow, PipelineCut};
 
 use self::calendar::calendar;
+use self::history::{History, InAll};
 use crate::args::{Global, Require, Status};
 use crate::cut::is_of_file;
 use crate::exit_code::Exit;
@@ -60,10 +62,10 @@ pub(crate) async fn run(global: &Global, args: &Status, output: Output) -> Outco
     let ledger = database::ledger(&database).await?;
     let (mut objects, mut unmet, mut required) = (Vec::new(), Vec::new(), 0);
     for (loaded, partitions) in pipelines.iter().zip(ranges) {
-        let known = statuses(&ledger, loaded, as_of).await?;
+        let mut history = History::load(&ledger, loaded, as_of).await?;
         tell_other_cut(&ledger, loaded, output).await?;
-        let partitions = partitions.unwrap_or_else(|| last_weeks(loaded, &known, as_of));
-        let seen = with_unknown(loaded, partitions, &known, as_of);
+        let partitions = partitions.unwrap_or_else(|| last_weeks(loaded, &history, as_of));
+        let seen = history.show(&ledger, loaded, partitions, as_of).await?;
         if seen.is_empty() {
             unmet.push(format!("{} has no partition in the range", loaded.job.name));
         }
@@ -73,9 +75,9 @@ pub(crate) async fn run(global: &Global, args: &Status, output: Output) -> Outco
                 .filter(|(_, seen)| !meets(args.require, seen.status))
                 .map(|(partition, seen)| format!("{} {} is {}", loaded.job.name, partition.key, seen.status.as_str())),
         );
-        let all = InAll::count(loaded, &known, as_of);
-        output.lines(calendar(loaded, &seen, &known, &all, output));
-        objects.push(object(loaded, &seen, &known, &all));
+        let all = history.in_all(loaded, as_of);
+        output.lines(calendar(loaded, &seen, &history, &all, output));
+        objects.push(object(loaded, &seen, &history, &all));
     }
     let unmet = unmet_requirement(args.require, required, &unmet);
     let exit = unmet.as_ref().map_or(Exit::Ok, |fault| fault.exit);
@@ -117,38 +119,6 @@ fn unmet_requirement(asked: Option<Require>, required: usize, unmet: &[String]) 
     Some(Fault::new(ErrorCode::RequirementNotMet, what).fix("thrice run; then look at those that failed"))
 }
 
-/// Of all that is due, shown or not: how many failed or are missing.
-#[derive(Debug, Default)]
-struct InAll {
-    failed: usize,
-    missing: usize,
-    /// The newest one that is missing.
-    newest_missing: Option<String>,
-}
-
-impl InAll {
-    fn count(loaded: &Loaded, known: &BTreeMap<Timestamp, Seen>, as_of: Timestamp) -> Self {
-        let mut all = Self::default();
-        for partition in loaded.due.all_due(&loaded.job.schedule, as_of) {
-            let status = known.get(&partition.interval.start()).map(|seen| seen.status);
-            match status.unwrap_or_else(|| derive(loaded, &partition, None, as_of).status) {
-                PartitionStatus::Failed(_) => all.failed += 1,
-                PartitionStatus::Missing => {
-                    all.missing += 1;
-                    all.newest_missing = Some(partition.key.to_string());
-                }
-                PartitionStatus::Closed
-                | PartitionStatus::Final
-                | PartitionStatus::Provisional
-                | PartitionStatus::Running
-                | PartitionStatus::Waiting(_)
-                | PartitionStatus::Outside => {}
-            }
-        }
-        all
-    }
-}
-
 /// Says why nothing is published where the pipeline has published into another table, or by another cut of time.
 async fn tell_other_cut(ledger: &Ledger, loaded: &Loaded, output: Output) -> Outcome<()> {
     match thrice_runner::may_register(ledger, &loaded.job).await {
@@ -173,27 +143,9 @@ pub(crate) async fn lines_of(
     as_of: Timestamp,
     output: Output,
 ) -> Outcome<Vec<String>> {
-    let known = statuses(ledger, loaded, as_of).await?;
-    let seen = with_unknown(loaded, last_weeks(loaded, &known, as_of), &known, as_of);
-    Ok(calendar(loaded, &seen, &known, &InAll::count(loaded, &known, as_of), output))
-}
-
-/// Partitions with their status, those included that the ledger has never heard of.
-fn with_unknown(
-    loaded: &Loaded,
-    partitions: Vec<Partition>,
-    known: &BTreeMap<Timestamp, Seen>,
-    as_of: Timestamp,
-) -> Vec<(Partition, Seen)> {
-    partitions
-        .into_iter()
-        .map(|partition| {
-            let seen = known.get(&partition.interval.start()).cloned();
-            let seen = seen.unwrap_or_else(|| derive(loaded, &partition, None, as_of));
-            (partition, seen)
-        })
-        .filter(|(_, seen)| seen.status != PartitionStatus::Outside)
-        .collect()
+    let mut history = History::load(ledger, loaded, as_of).await?;
+    let seen = history.show(ledger, loaded, last_weeks(loaded, &history, as_of), as_of).await?;
+    Ok(calendar(loaded, &seen, &history, &history.in_all(loaded, as_of), output))
 }
 
 /// The range that was asked for; `None`: none was.
@@ -209,7 +161,7 @@ fn range(loaded: &Loaded, args: &Status, as_of: Timestamp) -> Outcome<Option<Vec
 
 /// What is shown unasked: the last weeks that have ended. Where all that the ledger knows is older, the weeks up to its
 /// newest partition: a calendar of nothing but gaps says less than the one they follow.
-fn last_weeks(loaded: &Loaded, known: &BTreeMap<Timestamp, Seen>, as_of: Timestamp) -> Vec<Partition> {
+fn last_weeks(loaded: &Loaded, history: &History, as_of: Timestamp) -> Vec<Partition> {
     let schedule = &loaded.job.schedule;
     let back = match schedule.grain() {
         Grain::Hour => 48,
@@ -223,8 +175,8 @@ fn last_weeks(loaded: &Loaded, known: &BTreeMap<Timestamp, Seen>, as_of: Timesta
     };
     let end = loaded.due.end.map_or(as_of, |end| end.min(as_of));
     let latest = ended(schedule.latest_complete(end));
-    match (latest.first(), known.last_key_value()) {
-        (Some(first), Some((newest, _))) if *newest < first.interval.start() => ended(schedule.partition_at(*newest)),
+    match (latest.first(), history.newest(loaded)) {
+        (Some(first), Some(newest)) if newest < first.interval.start() => ended(schedule.partition_at(newest)),
         _ => latest,
     }
 }
@@ -362,27 +314,12 @@ pub(crate) fn facts(
     }
 }
 
-/// The end of what is published without a gap from the first partition on.
-fn fresh_to(loaded: &Loaded, known: &BTreeMap<Timestamp, Seen>) -> (Option<String>, Option<String>) {
-    let mut fresh = None;
-    let first = loaded.job.schedule.partition_at(loaded.due.start);
-    for partition in std::iter::successors(first, |partition| loaded.job.schedule.next(partition)).take(known.len() + 1)
-    {
-        match known.get(&partition.interval.start()) {
-            Some(seen) if seen.status.is_published() => fresh = Some(seen.key.clone()),
-            _ => break,
-        }
-    }
-    let newest = known.values().rev().find(|seen| seen.status.is_published()).map(|seen| seen.key.clone());
-    (fresh, newest)
-}
-
-fn object(loaded: &Loaded, seen: &[(Partition, Seen)], known: &BTreeMap<Timestamp, Seen>, all: &InAll) -> Value {
+fn object(loaded: &Loaded, seen: &[(Partition, Seen)], history: &History, all: &InAll) -> Value {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for (_, seen) in seen {
         *counts.entry(seen.status.as_str()).or_default() += 1;
     }
-    let (fresh, newest) = fresh_to(loaded, known);
+    let (fresh, newest) = history.fresh_to(loaded);
     json!({
         "name": loaded.job.name,
         "zone": loaded.job.schedule.zone().name(),

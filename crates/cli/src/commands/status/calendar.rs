@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use thrice_core::grain::Grain;
 use thrice_core::partition_status::PartitionStatus;
 use thrice_core::schedule::Partition;
-use thrice_core::time::{Timestamp, civil};
+use thrice_core::time::civil;
 
-use super::{InAll, Seen, fresh_to};
+use super::Seen;
+use super::history::{History, InAll};
 use crate::output::{Output, paint};
 use crate::project::Loaded;
 
@@ -15,12 +16,12 @@ use crate::project::Loaded;
 pub(super) fn calendar(
     loaded: &Loaded,
     seen: &[(Partition, Seen)],
-    known: &BTreeMap<Timestamp, Seen>,
+    history: &History,
     all: &InAll,
     output: Output,
 ) -> Vec<String> {
     let count = |wanted: &str| seen.iter().filter(|(_, seen)| seen.status.as_str() == wanted).count();
-    let (fresh, newest) = fresh_to(loaded, known);
+    let (fresh, newest) = history.fresh_to(loaded);
     let mut head = vec![loaded.job.name.clone(), loaded.job.schedule.zone().to_string()];
     head.push(match (&fresh, &newest) {
         (Some(fresh), Some(newest)) if fresh == newest => format!("fresh to {fresh}"),
