@@ -13,7 +13,7 @@ const SETUP: &str =
 
 fn pipeline(late: &str) -> PipelineText {
     let mut pipeline = daily("t", "2026-03-01", "d.t", "at", "allow_empty = true\n", SQL);
-    pipeline.toml += &format!("\n[late_data]\n{late}\n");
+    pipeline.toml = format!("{}\n[late_data]\n{late}\n", pipeline.toml);
     pipeline
 }
 

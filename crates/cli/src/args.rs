@@ -1,9 +1,13 @@
 //! The command line as a tree. Flags of features that this version does not have do not exist here.
 
+mod of_partitions;
+
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use thrice_core::time::Timestamp;
+
+pub(crate) use self::of_partitions::{Adopt, Closing, Intervals, Ledger, Recut, Require, Show, Status, Why};
 
 /// The first screen: the commands in groups, in the order in which one meets them.
 const FIRST_SCREEN: &str = "{name} {version}   {about}
@@ -306,152 +310,12 @@ pub(crate) struct Run {
     pub(crate) reopen: bool,
 }
 
-/// `thrice status`
-#[derive(Debug, Args)]
-pub(crate) struct Status {
-    /// Pipeline; all of them when none is named
-    #[arg(value_name = "P")]
-    pub(crate) pipeline: Option<String>,
-    /// One month
-    #[arg(long, value_name = "M", conflicts_with_all = ["from", "to"])]
-    pub(crate) month: Option<String>,
-    /// First interval of a range, included
-    #[arg(long, value_name = "K")]
-    pub(crate) from: Option<String>,
-    /// Last interval of a range, included
-    #[arg(long, value_name = "K")]
-    pub(crate) to: Option<String>,
-    /// Exit with 5 unless every partition shown is published, or final
-    #[arg(long, value_name = "WHAT")]
-    pub(crate) require: Option<Require>,
-}
-
-/// What `--require` asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Require {
-    // Readers see every partition.
-    Published,
-    // No correction for late rows is to come.
-    Final,
-}
-
-impl Require {
-    /// The word that was given.
-    pub(crate) const fn word(self) -> &'static str {
-        match self {
-            Self::Published => "published",
-            Self::Final => "final",
-        }
-    }
-}
-
-/// `thrice close` and `thrice reopen`
-#[derive(Debug, Args)]
-pub(crate) struct Closing {
-    /// Pipeline
-    #[arg(value_name = "P")]
-    pub(crate) pipeline: String,
-    /// Intervals
-    #[arg(value_name = "K", allow_negative_numbers = true)]
-    pub(crate) keys: Vec<String>,
-    /// First interval of a range, included
-    #[arg(long, value_name = "K", conflicts_with = "keys")]
-    pub(crate) from: Option<String>,
-    /// Last interval of a range, included
-    #[arg(long, value_name = "K", conflicts_with = "keys")]
-    pub(crate) to: Option<String>,
-    /// Why, for the ledger; 3 to 500 characters
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) reason: Option<String>,
-}
-
-/// `thrice show`
-#[derive(Debug, Args)]
-pub(crate) struct Show {
-    /// Pipeline
-    #[arg(value_name = "P")]
-    pub(crate) pipeline: String,
-    /// Interval
-    #[arg(value_name = "K", allow_negative_numbers = true)]
-    pub(crate) key: String,
-}
-
-/// `thrice why`
-#[derive(Debug, Args)]
-pub(crate) struct Why {
-    /// Pipeline
-    #[arg(value_name = "P")]
-    pub(crate) pipeline: String,
-    /// Interval; without it the newest one that is due, else the one that has not ended
-    #[arg(value_name = "K", allow_negative_numbers = true)]
-    pub(crate) key: Option<String>,
-}
-
-/// `thrice intervals`
-#[derive(Debug, Args)]
-pub(crate) struct Intervals {
-    /// Pipeline
-    #[arg(value_name = "P")]
-    pub(crate) pipeline: String,
-    /// Intervals; some around now when none is named
-    #[arg(value_name = "SET", allow_negative_numbers = true)]
-    pub(crate) set: Vec<String>,
-    /// First interval of a range, included
-    #[arg(long, value_name = "K", conflicts_with = "set")]
-    pub(crate) from: Option<String>,
-    /// Last interval of a range, included
-    #[arg(long, value_name = "K", conflicts_with = "set")]
-    pub(crate) to: Option<String>,
-}
-
-/// `thrice ledger`
-#[derive(Debug, Args)]
-pub(crate) struct Ledger {
-    /// Pipeline; all of them when none is named
-    #[arg(value_name = "P")]
-    pub(crate) pipeline: Option<String>,
-    /// Runs that started at or after this instant
-    #[arg(long, value_name = "T")]
-    pub(crate) since: Option<Timestamp>,
-    /// At most so many runs
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(i64).range(1..=100_000))]
-    pub(crate) limit: i64,
-}
-
 /// `thrice explain`
 #[derive(Debug, Args)]
 pub(crate) struct Explain {
     /// Error code, such as TH0531; all of them when none is named
     #[arg(value_name = "CODE")]
     pub(crate) code: Option<String>,
-}
-
-/// `thrice adopt`
-#[derive(Debug, Args)]
-pub(crate) struct Adopt {
-    /// Pipeline
-    #[arg(value_name = "P")]
-    pub(crate) pipeline: String,
-    /// First interval, included
-    #[arg(long, value_name = "K")]
-    pub(crate) from: String,
-    /// Last interval, included
-    #[arg(long, value_name = "K")]
-    pub(crate) to: String,
-    /// Why, for the ledger; 3 to 500 characters
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) reason: Option<String>,
-}
-
-/// `thrice recut`
-#[derive(Debug, Args)]
-pub(crate) struct Recut {
-    /// Pipeline
-    #[arg(value_name = "P")]
-    pub(crate) pipeline: String,
-    /// Why, for the ledger; 3 to 500 characters
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) reason: Option<String>,
 }
 
 /// `thrice migrate`

@@ -50,10 +50,11 @@ fn main() -> ExitCode {
 
 fn run(cli: &Cli, output: Output) -> Outcome<Exit> {
     // what only explains waits for nothing, and does not set up how to wait
-    match &cli.command {
-        Command::Explain(args) => return commands::explain::run(args, output),
-        Command::Intervals(args) => return commands::intervals::run(&cli.global, args, output),
-        _ => {}
+    if let Command::Explain(args) = &cli.command {
+        return commands::explain::run(args, output);
+    }
+    if let Command::Intervals(args) = &cli.command {
+        return commands::intervals::run(&cli.global, args, output);
     }
     // one thread: the work is waiting for the server, and waking another thread costs more than each answer
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -41,10 +41,8 @@ pub enum ErrorKind {
     WorkerGone,
     /// Grain or time zone changed although partitions are published.
     IntervalsChanged {
-        /// Name of the pipeline.
-        pipeline: String,
-        /// Grain and time zone as recorded.
-        recorded: (String, String),
+        /// The cut as recorded.
+        recorded: Box<RecordedCut>,
     },
     /// The pipeline has published into another table: its receipts say nothing about this one.
     TargetChanged {
@@ -68,6 +66,17 @@ pub enum ErrorKind {
     Statement,
     /// The ledger holds something that this version cannot read.
     Unreadable,
+}
+
+/// The cut of time by which a pipeline's partitions are published.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordedCut {
+    /// Name of the pipeline.
+    pub pipeline: String,
+    /// How long its intervals are.
+    pub grain: String,
+    /// The zone that cuts them.
+    pub time_zone: String,
 }
 
 /// An error of the ledger. The driver's error is the source; its text may hold values and is not part of this one.

@@ -53,7 +53,7 @@ mod worker_lease;
 
 pub use calendar::PartitionRow;
 pub use claim::{Claim, ClaimRequest, Holder};
-pub use error::{ErrorKind, LedgerError};
+pub use error::{ErrorKind, LedgerError, RecordedCut};
 pub use health::{ClaimOf, OpenOutcome};
 pub use history::{CheckResultRow, PartitionDetail, RunRow, StagingLeft};
 pub use ledger::Ledger;

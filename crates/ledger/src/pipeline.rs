@@ -4,7 +4,7 @@ use serde_json::Value;
 use thrice_core::identifier::TableName;
 use thrice_core::time::Timestamp;
 
-use crate::error::{ErrorKind, LedgerError};
+use crate::error::{ErrorKind, LedgerError, RecordedCut};
 use crate::ledger::Ledger;
 use crate::stored_time::Moment;
 
@@ -330,8 +330,12 @@ impl PipelineRecord<'_> {
                 "partitions of {} are published with grain {grain} in {time_zone}; grain {} in {} would cut time differently",
                 self.name, self.grain, self.time_zone
             );
-            let (recorded, pipeline) = ((grain.to_owned(), time_zone.to_owned()), self.name.to_owned());
-            return Err(LedgerError::new(ErrorKind::IntervalsChanged { pipeline, recorded }, what));
+            let recorded = Box::new(RecordedCut {
+                pipeline: self.name.to_owned(),
+                grain: grain.to_owned(),
+                time_zone: time_zone.to_owned(),
+            });
+            return Err(LedgerError::new(ErrorKind::IntervalsChanged { recorded }, what));
         }
         self.keeps_target(target)
     }

@@ -6,11 +6,11 @@ use thrice_core::cron_pattern::{CronError, CronPattern};
 use crate::diagnostic::Span;
 use crate::toml_reader::{Field, Reader};
 
-/// `None`: the file has no such key. Inside: `None` where it cannot be used, and that is reported.
-pub(crate) fn read(table: &mut Reader<'_, '_>) -> Option<Option<CronPattern>> {
-    let Some((text, field)) = table.string("cron") else { return table.has("cron").then_some(None) };
+/// `None`: the file has no such key, or one that cannot be used, which is reported.
+pub(crate) fn read(table: &mut Reader<'_, '_>) -> Option<CronPattern> {
+    let (text, field) = table.string("cron")?;
     let error = match CronPattern::parse(text) {
-        Ok(pattern) => return Some(Some(pattern)),
+        Ok(pattern) => return Some(pattern),
         Err(error) => error,
     };
     let (span, why) = match &error {
@@ -26,7 +26,7 @@ pub(crate) fn read(table: &mut Reader<'_, '_>) -> Option<Option<CronPattern>> {
         "cron = \"10 2 * * *\"; or, where a day is meant that is due at 02:10: grain = \"day\", delay = \"2h10m\"";
     let diagnostic = table.error(ErrorCode::BadCron, format!("`{}`: {error}", field.path)).at(span).why(why).fix(fix);
     table.report(diagnostic);
-    Some(None)
+    None
 }
 
 const FIELDS: &str = "the fields are minute, hour, day of the month, month, weekday; or one name, such as @daily";

@@ -95,8 +95,8 @@ pub(crate) fn read(root: &mut Reader<'_, '_>, project_zone: Option<&Zone>) -> Op
 fn grain(table: &mut Reader<'_, '_>) -> Option<Grain> {
     let written = table.string("grain");
     let (cron, week_start) = (cron_key::read(table), table.string("week_start"));
-    let grain = match (written, cron) {
-        (Some((_, field)), Some(_)) => {
+    let grain = match written {
+        Some((_, field)) if table.has("cron") => {
             table.bad_value(
                 &field,
                 "`interval.grain` and `interval.cron` both say where an interval begins",
@@ -104,17 +104,16 @@ fn grain(table: &mut Reader<'_, '_>) -> Option<Grain> {
             );
             None
         }
-        (Some((text, field)), None) => named(table, text, &field),
-        (None, Some(pattern)) => pattern.map(Grain::Cron),
-        (None, None) => {
-            if !table.has("grain") {
+        Some((text, field)) => named(table, text, &field),
+        None => {
+            if !table.has("grain") && !table.has("cron") {
                 table.missing("grain", USE_DAY);
             }
-            None
+            cron.map(Grain::Cron)
         }
     };
     let Some((weekday, field)) = week_start else { return grain };
-    starting(table, grain?, weekday, &field)
+    starting(table, &grain?, weekday, &field)
 }
 
 /// A grain by its name.
@@ -148,7 +147,7 @@ fn named(table: &mut Reader<'_, '_>, text: &str, field: &Field<'_>) -> Option<Gr
 }
 
 /// Weeks that start on another day.
-fn starting(table: &mut Reader<'_, '_>, grain: Grain, weekday: &str, field: &Field<'_>) -> Option<Grain> {
+fn starting(table: &mut Reader<'_, '_>, grain: &Grain, weekday: &str, field: &Field<'_>) -> Option<Grain> {
     if !matches!(grain, Grain::Week(_)) {
         table.bad_value(
             field,
@@ -232,8 +231,13 @@ fn off_boundary(
     nearest: Option<String>,
 ) {
     let (grain, zone) = (schedule.grain(), schedule.zone());
+    let what = if let Grain::Cron(_) = grain {
+        format!("`{path}`: {grain} does not tick at {written} in {zone}")
+    } else {
+        format!("`{path}`: no {grain} begins at {written} in {zone}")
+    };
     let diagnostic = table
-        .error(ErrorCode::StartNotOnBoundary, format!("`{path}`: no {grain} begins at {written} in {zone}"))
+        .error(ErrorCode::StartNotOnBoundary, what)
         .at(span)
         .why("the first and the last interval must be whole")
         .fix(nearest.map_or_else(String::new, |nearest| format!("write {nearest}")));

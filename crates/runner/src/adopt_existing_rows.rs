@@ -5,6 +5,7 @@ use thrice_core::column_bounds::ColumnBounds;
 use thrice_core::failure_class::FailureClass;
 use thrice_core::reason::Reason;
 use thrice_core::schedule::Partition;
+use thrice_core::time::Timestamp;
 use thrice_ledger::{Claim, NewRun, PublishTail, ReceiptKind, StageMode};
 use thrice_sql_publish::checksum::{self, Content};
 use thrice_sql_publish::publish::{self, ExistingRows, Gate, PublishOutcome, PublishRequest};
@@ -43,6 +44,7 @@ impl Runner {
         prepared: &Prepared,
         partition: &Partition,
         reason: &Reason,
+        as_of: Timestamp,
         stop: &CancellationToken,
     ) -> Result<Adoption, Problem> {
         self.patience = Patience::of(stop);
@@ -54,7 +56,7 @@ impl Runner {
         if content.rows == 0 {
             return Ok(Adoption::Empty);
         }
-        let mut request = RunRequest::new(Trigger::Adopt);
+        let mut request = RunRequest::new(Trigger::Adopt, as_of);
         request.reason = Some(reason.clone());
         let conditions =
             Conditions { trigger: Trigger::Adopt, explicit: true, may_adopt: false, begun: std::time::Instant::now() };
@@ -63,7 +65,7 @@ impl Runner {
             self.release(&claim).await;
             return Ok(Adoption::AlreadyPublished);
         }
-        match self.adopt_claimed(prepared, partition, &claim, &request, &bounds, content, stop).await {
+        match self.adopt_claimed(prepared, partition, &claim, &request, (&bounds, content), stop).await {
             Ok(content) => Ok(Adoption::Adopted(content)),
             Err(problem) => {
                 if problem.code != ErrorCode::OutcomeUnknown {
@@ -80,8 +82,7 @@ impl Runner {
         partition: &Partition,
         claim: &Claim,
         request: &RunRequest,
-        bounds: &ColumnBounds,
-        content: Content,
+        (bounds, content): (&ColumnBounds, Content),
         stop: &CancellationToken,
     ) -> Result<Content, Problem> {
         self.end_open_runs(claim).await?;

@@ -20,7 +20,8 @@
 //! let mut runner = Runner::open(ledger, settings, options).await?;
 //! let day = job.schedule.partition_for_key("2026-03-24")?;
 //! let Ok(prepared) = runner.prepare(job, &day, &CancellationToken::new(), &mut Silent).await else { return Ok(()) };
-//! let report = runner.run_partition(&prepared, &day, &RunRequest::new(Trigger::Manual), &mut Silent).await;
+//! let as_of = "2026-03-25T02:10:00+09:00".parse()?;
+//! let report = runner.run_partition(&prepared, &day, &RunRequest::new(Trigger::Manual, as_of), &mut Silent).await;
 //! match report.outcome {
 //!     Outcome::Published(done) | Outcome::Unchanged(done) => println!("{} rows {}", done.rows.total, done.checksum),
 //!     Outcome::Unknown(problem) => println!("run it again, it asks the ledger first: {}", problem.what),

@@ -5,6 +5,7 @@ use thrice_connect::ConnectError;
 use thrice_core::Grain;
 use thrice_core::code::ErrorCode;
 use thrice_core::column_bounds::BoundsError;
+use thrice_core::cron_pattern::CronPattern;
 use thrice_core::duration::HumanDuration;
 use thrice_core::failure_class::FailureClass;
 use thrice_core::retry::{Circumstances, Decision, SideEffect, decide};
@@ -63,10 +64,8 @@ pub(crate) fn of_bounds(error: &BoundsError, job: &Job) -> Problem {
         }
     };
     let alter = format!("alter table {} alter column {} type timestamptz …", job.target, job.interval_column);
-    let daily = match job.schedule.grain() {
-        Grain::Cron(pattern) => pattern.daily_at().map(|time| HumanDuration::from_seconds(time.as_secs())),
-        _ => None,
-    };
+    let pattern = if let Grain::Cron(pattern) = job.schedule.grain() { Some(pattern) } else { None };
+    let daily = pattern.and_then(CronPattern::daily_at).map(|time| HumanDuration::from_seconds(time.as_secs()));
     let (why, fix) = match (error, daily) {
         (BoundsError::NotMidnight { .. }, Some(delay)) => (
             "cron sets what an interval covers, not when it runs; rows of one date would belong to two intervals",

@@ -75,15 +75,15 @@ pub struct RunRequest {
 }
 
 impl RunRequest {
-    /// A run of the given trigger without any override.
-    pub fn new(trigger: Trigger) -> Self {
+    /// A run of the given trigger, asked for at an instant, without any override.
+    pub fn new(trigger: Trigger, as_of: Timestamp) -> Self {
         Self {
             trigger,
             explicit: matches!(trigger, Trigger::Manual | Trigger::Demo | Trigger::Adopt),
             overwrite_existing: false,
             accept_drop: false,
             reopen: false,
-            as_of: Timestamp::now(),
+            as_of,
             reason: None,
             wait: None,
             cancel: CancellationToken::new(),

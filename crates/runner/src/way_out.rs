@@ -1,7 +1,7 @@
 //! What a person can do about an error of the server or of the ledger, where its message alone does not say it.
 
 use thrice_core::code::ErrorCode;
-use thrice_ledger::{ErrorKind as LedgerKind, LedgerError};
+use thrice_ledger::{ErrorKind as LedgerKind, LedgerError, RecordedCut};
 
 use crate::report::Problem;
 
@@ -13,10 +13,12 @@ pub(crate) fn of_ledger(error: &LedgerError, problem: Problem) -> Problem {
         LedgerKind::Ahead => problem
             .why("an older program could misread what a newer one has written")
             .fix("use the thrice that updated the ledger; thrice migrate --info shows both versions"),
-        LedgerKind::IntervalsChanged { pipeline, recorded: (grain, zone) } => {
-            let before = match grain.strip_prefix("cron ") {
-                Some(pattern) => format!("cron = \"{pattern}\""),
-                None => format!("grain = \"{grain}\""),
+        LedgerKind::IntervalsChanged { recorded } => {
+            let RecordedCut { pipeline, grain, time_zone: zone } = &**recorded;
+            let before = match (grain.strip_prefix("cron "), grain.strip_prefix("week from ")) {
+                (Some(pattern), _) => format!("cron = \"{pattern}\""),
+                (None, Some(weekday)) => format!("grain = \"week\", week_start = \"{weekday}\""),
+                (None, None) => format!("grain = \"{grain}\""),
             };
             problem.why("other boundaries would cut published rows in two").fix(format!(
                 "{before} and time_zone = \"{zone}\" under [interval]; or, to go on with the new boundaries: thrice recut {pipeline} --reason \"…\""

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use anyhow::{Result, bail};
 
-use super::ledger_texts::{TABLES, Table};
+use super::ledger_texts::{FUNCTIONS, TABLES, Table, VIEWS};
 use crate::cluster::Cluster;
 use crate::migrations;
 use crate::psql::Session;
@@ -17,6 +17,18 @@ select c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull,
   left join pg_attrdef d on d.adrelid = c.oid and d.adnum = a.attnum
  where c.relnamespace = 'thrice'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
  order by c.oid, a.attnum";
+
+const VIEW_COLUMNS: &str = "
+select c.relname, a.attname, format_type(a.atttypid, a.atttypmod), true, false, null
+  from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0
+ where c.relnamespace = 'thrice'::regnamespace and c.relkind = 'v'
+ order by c.oid, a.attnum";
+
+/// Functions that people call: of the others, triggers aside, `assert` is for publishes alone.
+const FUNCTION_NAMES: &str = "
+select p.proname || '(' || pg_get_function_identity_arguments(p.oid) || ') returns ' || pg_get_function_result(p.oid)
+  from pg_proc p where p.pronamespace = 'thrice'::regnamespace and p.prorettype <> 'trigger'::regtype and p.proname <> 'assert'
+ order by 1";
 
 const KEYS: &str = "
 select c.relname, k.contype, pg_get_constraintdef(k.oid)
@@ -35,9 +47,22 @@ pub(super) fn page() -> Result<String> {
          nothing but thrice writes them.\n",
     );
     let (columns, keys) = (session.rows(COLUMNS)?, session.rows(KEYS)?);
-    complete(&columns)?;
+    complete(&columns, TABLES)?;
     for table in TABLES {
         section(&mut page, table, &columns, &keys)?;
+    }
+    let columns = session.rows(VIEW_COLUMNS)?;
+    complete(&columns, VIEWS)?;
+    for view in VIEWS {
+        section(&mut page, view, &columns, &[])?;
+    }
+    let names: Vec<&str> = FUNCTIONS.iter().map(|(name, _)| *name).collect();
+    let there = session.rows(FUNCTION_NAMES)?;
+    if there != names {
+        bail!("xtask/src/docs/ledger_texts.rs: the functions are {there:?}");
+    }
+    for (name, text) in FUNCTIONS {
+        write!(page, "\n## thrice.{}\n\n`thrice.{name}`\n\n{text}\n", name.split('(').next().unwrap_or_default())?;
     }
     Ok(page)
 }
@@ -50,7 +75,7 @@ fn of_table<'r>(rows: &'r [String], table: &'r str, cells: usize) -> impl Iterat
 }
 
 /// Fails where a column has no text, or a text no column.
-fn complete(columns: &[String]) -> Result<()> {
+fn complete(columns: &[String], tables: &[Table]) -> Result<()> {
     let there: Vec<(&str, &str)> = columns
         .iter()
         .filter_map(|row| {
@@ -58,7 +83,7 @@ fn complete(columns: &[String]) -> Result<()> {
             cells.next().zip(cells.next())
         })
         .collect();
-    let told = TABLES.iter().flat_map(|table| table.columns.iter().map(|(column, _)| (table.name, *column)));
+    let told = tables.iter().flat_map(|table| table.columns.iter().map(|(column, _)| (table.name, *column)));
     let told: Vec<(&str, &str)> = told.collect();
     let missing = there.iter().filter(|column| !told.contains(column));
     let too_many = told.iter().filter(|column| !there.contains(column));

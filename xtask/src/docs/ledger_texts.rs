@@ -268,3 +268,29 @@ pub(crate) const TABLES: &[Table] = &[
         ],
     ),
 ];
+
+/// Views for reports.
+pub(crate) const VIEWS: &[Table] = &[table(
+    "partition_status",
+    "A view for reports to join: one row per published partition, of each pipeline's cut of time now.",
+    &[
+        ("pipeline_name", "name of the pipeline's file"),
+        ("interval_key", "the interval's key, such as `2026-03-24`"),
+        ("interval_start", "first instant of the interval"),
+        ("interval_end", "first instant after it"),
+        (
+            "maturity",
+            "`provisional`, `final` or `closed`, by the late-data policy of the newest run; closed by time alone counts from the next run on",
+        ),
+        ("published_at", "when the rows in the target were written; a run that finds them equal moves it not"),
+        ("row_count", "how many rows the interval has"),
+        ("outdated", "the rows were made by other code than the pipeline has now"),
+    ],
+)];
+
+/// Functions for reports: name with arguments and result, and what they say.
+pub(crate) const FUNCTIONS: &[(&str, &str)] = &[(
+    "published_through(pipeline_name text) returns timestamp with time zone",
+    "The end of the last interval up to which all are published, counted from the pipeline's `start`; null where the first one \
+     is missing. Where it says midnight of 25 March, the days up to the 24th are all there, whatever their maturity.",
+)];

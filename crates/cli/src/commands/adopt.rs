@@ -44,7 +44,7 @@ pub(crate) async fn run(global: &Global, args: &Adopt, output: Output) -> Outcom
         if stop.token.is_cancelled() {
             break;
         }
-        let outcome = runner.adopt(&prepared, partition, &reason, &stop.token).await;
+        let outcome = runner.adopt(&prepared, partition, &reason, as_of, &stop.token).await;
         let word = match &outcome {
             Ok(Adoption::Adopted(content)) => {
                 adopted += 1;

@@ -277,7 +277,7 @@ struct Worker {
 
 impl Worker {
     async fn run(&mut self, partition: &Partition) -> Outcome<Done> {
-        let request = RunRequest::new(Trigger::Demo);
+        let request = RunRequest::new(Trigger::Demo, partition.interval.end());
         let report = self.runner.run_partition(&self.prepared, partition, &request, &mut Silent).await;
         match report.outcome {
             Ended::Published(done) | Ended::Unchanged(done) => Ok(done),

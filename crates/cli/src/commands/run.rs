@@ -35,7 +35,7 @@ pub(crate) async fn run(global: &Global, args: &Run, output: Output) -> Outcome<
     let project = Project::load(&global.dir)?;
     let as_of = clock::as_of(global.as_of);
     let named = !args.keys.is_empty() || args.from.is_some() || args.to.is_some();
-    let mut request = request(args, named)?;
+    let mut request = request(args, named, as_of)?;
     let broken: Vec<(&str, &[Fault])> = if args.pipeline.is_none() { project.broken().collect() } else { Vec::new() };
     let pipelines = match &args.pipeline {
         Some(name) => vec![project.pipeline(name)?],
@@ -67,7 +67,6 @@ pub(crate) async fn run(global: &Global, args: &Run, output: Output) -> Outcome<
     }
     let stop = Stop::listen(output);
     request.cancel = stop.token.clone();
-    request.as_of = as_of;
     let Planned { database, ledger, plan, beyond, left } =
         stop.or(plan(global, &project, asked, as_of, output)).await?;
     if args.dry_run {
@@ -172,8 +171,8 @@ async fn plan<'p>(
     Ok(Planned { database, ledger, plan, beyond, left })
 }
 
-fn request(args: &Run, named: bool) -> Outcome<RunRequest> {
-    let mut request = RunRequest::new(if named { Trigger::Manual } else { Trigger::Schedule });
+fn request(args: &Run, named: bool, as_of: Timestamp) -> Outcome<RunRequest> {
+    let mut request = RunRequest::new(if named { Trigger::Manual } else { Trigger::Schedule }, as_of);
     for (given, flag) in [
         (args.overwrite_existing, "--overwrite-existing"),
         (args.accept_drop, "--accept-drop"),

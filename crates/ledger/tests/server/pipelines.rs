@@ -1,7 +1,7 @@
 //! Definitions: kept, compared, and refused where they would cut time anew.
 
 use serde_json::json;
-use thrice_ledger::ErrorKind;
+use thrice_ledger::{ErrorKind, RecordedCut};
 
 use crate::support::{Bench, record};
 
@@ -54,8 +54,9 @@ async fn a_new_grain_opens_an_epoch_until_something_is_published() {
     bench.db.execute("update thrice.pipelines set interval_epoch = 1").await;
     ready.publish(&bench.db.client().await, &crate::support::Tail::default()).await.unwrap();
     let error = bench.ledger.register_pipeline(&hourly).await.unwrap_err();
-    let recorded = ("day".to_owned(), "Asia/Seoul".to_owned());
-    assert_eq!(*error.kind(), ErrorKind::IntervalsChanged { pipeline: "daily".to_owned(), recorded });
+    let recorded =
+        RecordedCut { pipeline: "daily".to_owned(), grain: "day".to_owned(), time_zone: "Asia/Seoul".to_owned() };
+    assert_eq!(*error.kind(), ErrorKind::IntervalsChanged { recorded: Box::new(recorded) });
     assert_eq!(bench.ledger.pipeline("daily").await.unwrap().unwrap().grain, "day");
 }
 
