@@ -282,3 +282,60 @@ async fn published_through_stops_at_the_first_gap() -> Result<()> {
     assert_eq!(bench.db.value(outdated).await?, "2026-03-01,2026-03-02,2026-03-03");
     Ok(())
 }
+
+/// An outage longer than the catch-up: what was missed is worked off over the next runs, and nothing says otherwise.
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_long_outage_revisits_are_worked_off() -> Result<()> {
+    let mut short = pipeline("revisit = [1, 3]");
+    short.toml = short.toml.replace("catch_up = \"all\"", "catch_up = 2");
+    let bench = Bench::new("Asia/Seoul", SETUP, &[short]).await?;
+    bench.call(&format!("run {}", night_after(1)))?.expect_code(0);
+    bench.db.execute("insert into d.src values ('2026-03-01 12:00+09', 1)").await?;
+    bench.call(&format!("run {}", night_after(12)))?.expect_code(0);
+    assert_eq!(published(&bench).await?[0], "1 final 1", "older than the two newest days, and made again");
+    Ok(())
+}
+
+/// Reopened, a partition is open in every place that says where it stands, also where its last publish had closed it.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_reopened_is_shown_as_open() -> Result<()> {
+    let bench = bench("revisit = [1]\nclose_after = 1").await?;
+    bench.call(&format!("run {}", night_after(1)))?.expect_code(0);
+    bench.call(&format!("run {}", night_after(2)))?.expect_code(0);
+    let when = night_after(3);
+    assert_eq!(published(&bench).await?, ["1 closed 0", "2 provisional 0"]);
+    bench.call(&format!("reopen t 2026-03-01 --reason invoice {when}"))?.expect_code(0);
+    let status =
+        bench.call(&format!("status t --from 2026-03-01 --to 2026-03-01 --json {when}"))?.expect_code(0).json()?;
+    assert_eq!(status["pipelines"][0]["counts"]["final"], 1, "{status}");
+    let why = bench.call(&format!("why t 2026-03-01 {when}"))?.expect_code(0).stdout();
+    assert!(!why.contains("closed"), "{why}");
+    bench.call(&format!("run t 2026-03-01 {when}"))?.expect_code(0);
+    assert_eq!(published(&bench).await?[0], "1 closed 0");
+    Ok(())
+}
+
+/// A policy that is added later closes what it says is over before anything is published into it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_later_policy_closes_before_a_named_run() -> Result<()> {
+    let bench = bench("revisit = [1]").await?;
+    bench.call(&format!("run {}", night_after(1)))?.expect_code(0);
+    bench.call(&format!("run {}", night_after(2)))?.expect_code(0);
+    bench.project.write(&pipeline("revisit = [1]\nclose_after = 1"))?;
+    bench.call(&format!("run t 2026-03-01 {}", night_after(2)))?.expect_code(5).expect_error("TH0530");
+    Ok(())
+}
+
+/// What lies before a later start is no gap.
+#[tokio::test(flavor = "multi_thread")]
+async fn published_through_begins_with_the_start() -> Result<()> {
+    let bench = bench("revisit = []").await?;
+    bench.call("run t 2026-03-01 2026-03-04")?.expect_code(0);
+    let mut later = pipeline("revisit = []");
+    later.toml = later.toml.replace("start = \"2026-03-01\"", "start = \"2026-03-04\"");
+    bench.project.write(&later)?;
+    bench.call("run t 2026-03-05")?.expect_code(0);
+    let through = "select to_char(thrice.published_through('t') at time zone 'Asia/Seoul', 'MMDD')";
+    assert_eq!(bench.db.value(through).await?, "0306");
+    Ok(())
+}

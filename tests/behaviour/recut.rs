@@ -36,13 +36,15 @@ async fn from_days_to_hours() -> Result<()> {
     bench.call("doctor")?.expect_code(5).expect_text("TH0535");
 
     bench.call("recut t")?.expect_code(5).expect_error("TH0501");
-    let asked = bench.call("recut t --reason finer")?.expect_code(5).expect_error("TH0503");
+    // sums of a day would be counted beside the hours
+    bench.call("recut t --reason finer --yes")?.expect_code(5).expect_error("TH0535").expect_text("--keep-rows");
+    let asked = bench.call("recut t --reason finer --keep-rows")?.expect_code(5).expect_error("TH0503");
     let asked = asked.expect_text("3 partitions published: 2026-03-01 to 2026-03-03");
     let asked = asked.expect_text("old  day in Asia/Seoul   epoch 1").expect_text("new  hour in Asia/Seoul   epoch 2");
     asked.expect_text("thrice adopt t --from 2026-03-01T00 --to 2026-03-03T23");
     assert_eq!(bench.db.value("select interval_epoch from thrice.pipelines").await?, "1");
 
-    let done = bench.call("recut t --reason finer --json --yes")?.expect_code(0).json()?;
+    let done = bench.call("recut t --reason finer --json --yes --keep-rows")?.expect_code(0).json()?;
     assert_eq!((&done["outcome"], &done["old"]["published"]), (&"recut".into(), &3.into()), "{done}");
     assert_eq!((&done["new"]["interval_epoch"], &done["new"]["grain"]), (&2.into(), &"hour".into()), "{done}");
     assert_eq!(done["next"], "thrice adopt t --from 2026-03-01T00 --to 2026-03-03T23 --reason \"…\"");
@@ -89,7 +91,7 @@ async fn another_zone_is_another_cut() -> Result<()> {
     there.toml = there.toml.replace("grain = \"day\"", "grain = \"day\"\ntime_zone = \"America/New_York\"");
     bench.project.write(&there)?;
     bench.call("run t 2026-03-02 --as-of 2026-03-04T00:00:00-05:00")?.expect_code(5).expect_error("TH0535");
-    bench.call("recut t --reason moved --yes")?.expect_code(0).expect_text("epoch 2");
+    bench.call("recut t --reason moved --yes --keep-rows")?.expect_code(0).expect_text("epoch 2");
     bench.call("run t 2026-03-02 --as-of 2026-03-04T00:00:00-05:00")?.expect_code(5).expect_error("TH0531");
     let replace = "run t 2026-03-02 --overwrite-existing --reason moved --as-of 2026-03-04T00:00:00-05:00";
     bench.call(replace)?.expect_code(0);

@@ -43,8 +43,9 @@ pub(crate) fn cargo() -> Result<Command> {
     Ok(command)
 }
 
-/// What tests themselves read: how often they try something, and with which cases.
-const OF_THE_TESTS: [&str; 6] = [
+/// What tests themselves read: how often they try something, with which cases, and whether pages are renewed.
+const OF_THE_TESTS: [&str; 7] = [
+    "THRICE_DOCS_UPDATE",
     "THRICE_INTERVAL_CASES",
     "THRICE_KILL_ROUNDS",
     "THRICE_RACE_ROUNDS",

@@ -2,10 +2,11 @@
 
 use thrice_core::code::ErrorCode;
 use thrice_core::due::NotDue;
+use thrice_core::grain::Grain;
 use thrice_core::interval_set::{self, SetError};
 use thrice_core::reason::{BadReason, Reason};
-use thrice_core::schedule::{KeyError, Partition};
-use thrice_core::time::Timestamp;
+use thrice_core::schedule::{KeyError, Partition, Schedule};
+use thrice_core::time::{Timestamp, civil};
 
 use crate::fault::{Failed, Fault, Outcome};
 use crate::project::Loaded;
@@ -20,7 +21,9 @@ pub(crate) fn partitions(
 ) -> Outcome<Vec<Partition>> {
     let schedule = &loaded.job.schedule;
     match (from, to) {
-        (Some(from), Some(to)) => Ok(interval_set::range(schedule, from, to, as_of).map_err(of_set)?),
+        (Some(from), Some(to)) => {
+            Ok(interval_set::range(schedule, from, to, as_of).map_err(|error| of_set(schedule, error))?)
+        }
         (Some(key), None) | (None, Some(key)) => {
             let missing = if from.is_some() { "--to" } else { "--from" };
             Err(Fault::new(ErrorCode::RangeHalf, format!("{missing} is missing"))
@@ -37,7 +40,8 @@ pub(crate) fn partitions(
                     texts.push(key.clone());
                 }
             }
-            Ok(interval_set::parse_all(schedule, texts.iter().map(String::as_str), as_of).map_err(of_set)?)
+            Ok(interval_set::parse_all(schedule, texts.iter().map(String::as_str), as_of)
+                .map_err(|error| of_set(schedule, error))?)
         }
     }
 }
@@ -53,10 +57,10 @@ fn from_stdin() -> Outcome<Vec<String>> {
 }
 
 /// A set that names nothing, with what to type instead.
-fn of_set(error: SetError) -> Failed {
+fn of_set(schedule: &Schedule, error: SetError) -> Failed {
     let what = error.to_string();
     let fault = match error {
-        SetError::Key(error) => of_key(&error),
+        SetError::Key(error) => of_key(schedule, &error),
         SetError::Dots { from, to } => Fault::new(ErrorCode::DotsRange, "a range is not written with dots")
             .why("some read its last interval as included, some do not")
             .fix(format!("--from {from} --to {to} (both included)")),
@@ -74,11 +78,13 @@ fn of_set(error: SetError) -> Failed {
     fault.into()
 }
 
-fn of_key(error: &KeyError) -> Fault {
+fn of_key(schedule: &Schedule, error: &KeyError) -> Fault {
     let what = error.to_string();
     match error {
-        KeyError::OtherGrain { grain, .. } => {
-            Fault::new(ErrorCode::OtherGrain, what).fix(format!("write {}", grain.key_form()))
+        KeyError::OtherGrain { grain, text, .. } => {
+            let holds = holding(schedule, text).map(|partition| partition.key.to_string());
+            let write = holds.unwrap_or_else(|| format!("a key such as {}", grain.key_form()));
+            Fault::new(ErrorCode::OtherGrain, what).fix(format!("write {write}"))
         }
         KeyError::WrongForm { write: Some(write), .. } => {
             Fault::new(ErrorCode::BadKey, what).fix(format!("write {write}"))
@@ -107,6 +113,16 @@ fn of_key(error: &KeyError) -> Fault {
             Fault::new(ErrorCode::BadKey, what).fix("name the hour before it or after it: nothing happened in this one")
         }
     }
+}
+
+/// The interval that holds the start of what a key of another grain names.
+fn holding(schedule: &Schedule, key: &str) -> Option<Partition> {
+    let grains =
+        [Grain::Hour, Grain::Day, Grain::Week(civil::Weekday::Monday), Grain::Month, Grain::Quarter, Grain::Year];
+    let named = grains
+        .into_iter()
+        .find_map(|grain| Schedule::new(grain, schedule.zone().clone()).partition_for_key(key).ok())?;
+    schedule.partition_at(named.interval.start())
 }
 
 /// Whether all of these partitions may be adopted at this time: what `run` would refuse to make is not taken for made.

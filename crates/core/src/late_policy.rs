@@ -56,6 +56,8 @@ pub struct Published {
     pub closed: bool,
     /// It was reopened by hand after it closed: the policy does not close it again by the passing of time alone.
     pub reopened: bool,
+    /// Its receipt was written without a policy, and `reached` is what its time says.
+    pub before_policy: bool,
 }
 
 impl LatePolicy {
@@ -113,11 +115,6 @@ impl LatePolicy {
     /// With this revisit a partition closes.
     pub const fn close_after(&self) -> Option<u32> {
         self.close_after
-    }
-
-    /// True where partitions close by the passing of time, after their last revisit: then somebody has to write it down.
-    pub fn closes_without_publish(&self) -> bool {
-        self.close_after.is_some_and(|close_after| close_after > self.last())
     }
 
     /// The last revisit, 0 where there is none.

@@ -486,6 +486,12 @@ fn published(question: &Question<'_>, causes: &mut Vec<Cause>) {
         causes.push(Cause::Closed { since: question.closed_at });
     } else if let Some(late) = &question.late {
         causes.extend(late.due.map(|revisit| Cause::RevisitDue { revisit }));
+        if late.due.is_some()
+            && !question.within_catch_up
+            && let CatchUp::Newest(most) = question.policy.catch_up
+        {
+            causes.push(Cause::CatchUp { most });
+        }
         causes.extend(late.next.map(|(revisit, at)| {
             let closes = late.close_after.is_some_and(|close_after| close_after <= revisit);
             Cause::NextRevisit { revisit, at, closes }

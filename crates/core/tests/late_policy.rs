@@ -258,7 +258,7 @@ fn the_example_of_the_reference() {
     assert_eq!(policy.revisits_due(&schedule, &due, &day, missed, at("2026-04-01T00:00:00Z")), [1, 3]);
     let closed = Published { closed: true, ..missed };
     assert!(policy.revisits_due(&schedule, &due, &day, closed, at("2026-04-01T00:00:00Z")).is_empty());
-    let reopened = Published { reached: 3, reopened: true, closed: false };
+    let reopened = Published { reached: 3, reopened: true, ..Published::default() };
     assert_eq!(policy.maturity(&schedule, &due, &day, reopened, at("2026-04-01T00:00:00Z")), Maturity::Final);
 }
 

@@ -19,12 +19,12 @@ select y.pipeline_name, p.interval_key, p.interval_start, p.interval_end,
 -- For whoever may read the view, and no more: it reads the pipeline's start from a definition that readers may not see.
 create function thrice.published_through(pipeline_name text) returns timestamptz
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
-  with published as (
+  with begin as (
+    select (y.definition -> 'interval' ->> 'start')::timestamptz as at from thrice.pipelines y where y.pipeline_name = $1
+  ), published as (
     select s.interval_start, s.interval_end,
-           lag(s.interval_end, 1, coalesce((select (y.definition -> 'interval' ->> 'start')::timestamptz
-                                              from thrice.pipelines y where y.pipeline_name = $1), s.interval_start))
-             over (order by s.interval_start) as before
-      from thrice.partition_status s where s.pipeline_name = $1
+           lag(s.interval_end, 1, coalesce(b.at, s.interval_start)) over (order by s.interval_start) as before
+      from thrice.partition_status s, begin b where s.pipeline_name = $1 and s.interval_start >= coalesce(b.at, '-infinity')
   )
   select max(p.interval_end) from published p
    where p.interval_start < coalesce((select min(g.interval_start) from published g where g.interval_start > g.before), 'infinity')

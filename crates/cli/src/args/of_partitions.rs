@@ -141,4 +141,7 @@ pub(crate) struct Recut {
     /// Why, for the ledger; 3 to 500 characters
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: Option<String>,
+    /// Although the target holds rows: each lies in the new interval that it is of
+    #[arg(long)]
+    pub(crate) keep_rows: bool,
 }

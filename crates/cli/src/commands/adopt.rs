@@ -60,7 +60,11 @@ pub(crate) async fn run(global: &Global, args: &Adopt, output: Output) -> Outcom
                 "already_published"
             }
             Err(problem) => {
-                let fault = Fault::of_problem(problem);
+                let mut fault = Fault::of_problem(problem);
+                if fault.code == ErrorCode::Closed {
+                    let (name, key) = (&loaded.job.name, &partition.key);
+                    fault.fix = Some(format!("thrice reopen {name} {key} --reason \"…\""));
+                }
                 output.fault(&Fault { what: format!("{}: {}", partition.key, fault.what), ..fault.clone() });
                 exits.push(fault.exit);
                 "failed"

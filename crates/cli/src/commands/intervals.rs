@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use thrice_core::code::ErrorCode;
 use thrice_core::due::NotDue;
 use thrice_core::duration::HumanDuration;
+use thrice_core::grain::Grain;
 use thrice_core::schedule::Partition;
 use thrice_core::time::Timestamp;
 
@@ -95,7 +96,9 @@ impl Shown {
         };
         let revisits =
             if due_at.is_ok() { job.late.calendar(&job.schedule, &job.due, &partition).collect() } else { Vec::new() };
-        Self { usual: job.schedule.usual_seconds(&partition), partition, due_at, revisits }
+        // ticks of a cron expression are as far apart as it says
+        let usual = job.schedule.usual_seconds(&partition).filter(|_| !matches!(job.schedule.grain(), Grain::Cron(_)));
+        Self { usual, partition, due_at, revisits }
     }
 
     /// Seconds by which it is longer than usual; negative where it is shorter.

@@ -8,6 +8,7 @@ use thrice_ledger::{Ledger, PartitionRow, PipelineCut};
 
 use crate::args::{Global, Recut};
 use crate::cut::{is_of_file, moved, published};
+use crate::database::Database;
 use crate::exit_code::Exit;
 use crate::fault::{Fault, Outcome};
 use crate::output::{Output, count_of};
@@ -43,6 +44,9 @@ pub(crate) async fn run(global: &Global, args: &Recut, output: Output) -> Outcom
         return Ok(not_needed(loaded, "what is published is cut as the file says", output));
     }
     refuse_open_outcomes(&ledger, name, &cut).await?;
+    if !args.keep_rows {
+        refuse_rows(&database, loaded, name).await?;
+    }
     output.lines(lines(loaded, &cut, &rows));
     consent::ask(global, &question(name, &cut, &rows))?;
     let actor = database::actor(&database, global);
@@ -80,6 +84,30 @@ async fn refuse_open_outcomes(ledger: &Ledger, name: &str, cut: &PipelineCut) ->
         .fix(format!(
             "with the grain {} and the zone {} in the file: thrice run {name} {}; then recut",
             cut.grain, cut.time_zone, run.interval_key
+        ))
+        .into())
+}
+
+/// A row that stands for a whole old interval, such as a sum of a day, would be counted beside the new intervals, or taken
+/// for one of them.
+async fn refuse_rows(database: &Database, loaded: &Loaded, name: &str) -> Outcome<()> {
+    let asking = async {
+        let connection = thrice_connect::connect(&database.settings).await?;
+        let text = format!("select exists (select from {})", loaded.job.target);
+        let rows = connection.client.query_typed(&text, &[]).await;
+        connection.close(std::time::Duration::from_secs(2)).await;
+        Ok::<_, crate::fault::Failed>(rows)
+    };
+    // a table that is not there, or may not be read, is told by the next run
+    let Ok(rows) = asking.await? else { return Ok(()) };
+    if !rows.first().is_some_and(|row| row.try_get(0).unwrap_or(false)) {
+        return Ok(());
+    }
+    let table = loaded.job.target.readable();
+    Err(Fault::new(ErrorCode::EpochChanged, format!("{table} holds rows of the old intervals of {name}"))
+        .why("a row that stands for an old interval would be counted beside the new ones, or taken for one of them")
+        .fix(format!(
+            "empty {table}, recut, and run the range anew; or --keep-rows where each row lies in the new interval that it is of"
         ))
         .into())
 }

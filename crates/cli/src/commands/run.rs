@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use thrice_core::code::ErrorCode;
+use thrice_core::due::CatchUp;
 use thrice_core::schedule::Partition;
 use thrice_core::time::Timestamp;
 use thrice_ledger::Ledger;
@@ -152,7 +153,7 @@ async fn plan<'p>(
         match partitions {
             Some(partitions) => {
                 refuse_backfill(&ledger, loaded, &partitions).await?;
-                if loaded.job.late.closes_without_publish() {
+                if loaded.job.late.close_after().is_some() {
                     taken.over = over(&statuses(&ledger, loaded, as_of).await?);
                 }
                 taken.partitions = partitions;
@@ -223,7 +224,11 @@ fn dry_run(
     for (loaded, more) in beyond.iter().filter(|(_, more)| *more > 0) {
         let due = if *more == 1 { "1 more is due".to_owned() } else { format!("{more} more are due") };
         let name = &loaded.job.name;
-        output.note(format!("{name}: {due} beyond interval.catch_up: a later `thrice run` takes them, or name them"));
+        let then = match loaded.due.catch_up {
+            CatchUp::Newest(0) => "name them",
+            CatchUp::Newest(_) | CatchUp::All => "a later `thrice run` takes them, or name them",
+        };
+        output.note(format!("{name}: {due} beyond interval.catch_up: {then}"));
     }
     let beyond: serde_json::Map<String, serde_json::Value> =
         beyond.iter().map(|(loaded, more)| (loaded.job.name.clone(), json!(more))).collect();

@@ -252,12 +252,12 @@ fn published(loaded: &Loaded, partition: &Partition, row: &PartitionRow, reopene
     };
     let reached = row.revisit.and_then(|revisit| u32::try_from(revisit).ok());
     let reached = reached.unwrap_or_else(|| if job.late.revisits().is_empty() { 0 } else { by_time() });
-    Some(Published { reached, closed: row.closed_at.is_some(), reopened })
+    Some(Published { reached, closed: row.closed_at.is_some(), reopened, before_policy: row.revisit.is_none() })
 }
 
 /// The starts of partitions that were reopened since their last receipt, where the policy asks for them.
 pub(crate) async fn reopened(ledger: &Ledger, loaded: &Loaded, cut: &PipelineCut) -> Outcome<BTreeSet<Timestamp>> {
-    if !loaded.job.late.closes_without_publish() {
+    if loaded.job.late.close_after().is_none() {
         return Ok(BTreeSet::new());
     }
     Ok(ledger.reopened(cut).await?.into_iter().collect())

@@ -116,7 +116,7 @@ impl<'a> Words<'a> {
                     .to_owned(),
             ],
             Cause::RevisitDue { revisit } => vec![format!(
-                "late rows may be there: {} has come since, and `thrice run` makes it again",
+                "late rows may be there: {} has come since, and it was not made again yet",
                 following(*revisit)
             )],
             Cause::NextRevisit { revisit, at, closes } => {
