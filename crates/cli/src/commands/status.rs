@@ -39,7 +39,13 @@ pub(crate) struct Seen {
     /// The ledger has it as closed; it may be so by the policy alone.
     pub(crate) marked_closed: bool,
     /// How its last run failed, where that stands in the way of another one that nobody asks for.
-    pub(crate) failed_over_published: Option<Option<FailureClass>>,
+    pub(crate) failed_over_published: Option<FailedRun>,
+}
+
+/// A run that failed over a published partition.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FailedRun {
+    pub(crate) class: Option<FailureClass>,
 }
 
 pub(crate) async fn run(global: &Global, args: &Status, output: Output) -> Outcome<Exit> {
@@ -274,13 +280,13 @@ pub(crate) fn derive(
 }
 
 /// The class of the last run of a published partition, where it failed and nothing says that it is tried again now.
-fn failed_over_published(facts: &PartitionFacts, as_of: Timestamp) -> Option<Option<FailureClass>> {
+fn failed_over_published(facts: &PartitionFacts, as_of: Timestamp) -> Option<FailedRun> {
     let Some((RunState::Failed, class)) = facts.last_run.filter(|_| facts.published) else { return None };
     let again = match facts.retry_at {
         Some(at) => at <= as_of,
         None => class == Some(FailureClass::Abandoned),
     };
-    (!again).then_some(class)
+    (!again).then_some(FailedRun { class })
 }
 
 /// What the late-data policy has to know of a published partition.

@@ -44,7 +44,7 @@ pub(super) async fn due(ledger: &Ledger, loaded: &Loaded, as_of: Timestamp) -> O
             let class = match (seen.status, seen.failed_over_published) {
                 (PartitionStatus::Failed(class), _) if !seen.failed_with_other_code => class,
                 // only where a revisit would run: a published partition that somebody failed to recompute stands as it is
-                (_, Some(class)) if late.failed.contains(&seen.key) => class,
+                (_, Some(run)) if late.failed.contains(&seen.key) => run.class,
                 _ => return None,
             };
             Some((of_class(class), seen.key.clone()))
