@@ -181,17 +181,17 @@ pub(crate) enum Command {
     Adopt(Adopt),
     /// Close published partitions: nothing changes them any more
     #[command(
-        after_help = "Examples:\n  thrice close daily_order_summary 2026-03 --reason \"month is reported\"\n  thrice close daily_order_summary --from 2026-03-01 --to 2026-03-07 --reason \"audited\"\n  thrice close daily_order_summary 2026-03-24 --reason \"audited\" --json\n\nExit codes: 0 closed, or closed before, 2 usage or config, 5 no reason, or some are not published (the others are closed), 7 no database, 8 the role may not"
+        after_help = "Examples:\n  thrice close daily_order_summary 2026-03 --reason \"month is reported\"\n  thrice close daily_order_summary --from 2026-03-01 --to 2026-03-07 --reason \"audited\"\n  thrice close daily_order_summary 2026-03-24 --reason \"audited\" --json\n\nExit codes: 0 closed, or closed before, 2 usage or config, or the role may not, 5 no reason, or some are not published (the others are closed), 7 no database"
     )]
     Close(Closing),
     /// Open closed partitions for another run
     #[command(
-        after_help = "Examples:\n  thrice reopen daily_order_summary 2026-03-24 --reason \"the source was corrected\"\n  thrice reopen daily_order_summary --from 2026-03-01 --to 2026-03-07 --reason \"audit found rows\"\n  thrice reopen daily_order_summary 2026-03-24 --reason \"the source was corrected\" --json\n\nExit codes: 0 open, or never closed, 2 usage or config, 5 no reason, or some are not published, 7 no database, 8 the role may not"
+        after_help = "Examples:\n  thrice reopen daily_order_summary 2026-03-24 --reason \"the source was corrected\"\n  thrice reopen daily_order_summary --from 2026-03-01 --to 2026-03-07 --reason \"audit found rows\"\n  thrice reopen daily_order_summary 2026-03-24 --reason \"the source was corrected\" --json\n\nExit codes: 0 open, or never closed, 2 usage or config, or the role may not, 5 no reason, or some are not published, 7 no database"
     )]
     Reopen(Closing),
     /// Go on with another grain or zone after partitions were published
     #[command(
-        after_help = "Examples:\n  thrice recut daily_order_summary --reason \"hours instead of days from now on\"\n  thrice recut daily_order_summary --reason \"the zone's law has changed\" --yes\n  thrice recut daily_order_summary --reason \"hours instead of days from now on\" --yes --json\n\nPublished partitions keep their old cut with their receipts, and no row is changed\n\nExit codes: 0 recut, or not needed, 2 usage or config, 5 no reason, not agreed, or another table, 7 no database, 8 the role may not, 9 a COMMIT is unresolved"
+        after_help = "Examples:\n  thrice recut daily_order_summary --reason \"hours instead of days from now on\"\n  thrice recut daily_order_summary --reason \"the zone's law has changed\" --yes\n  thrice recut daily_order_summary --reason \"hours instead of days from now on\" --yes --json\n\nPublished partitions keep their old cut with their receipts, and no row is changed\n\nExit codes: 0 recut, or not needed, 2 usage or config, or the role may not, 5 no reason, not agreed, or another table, 7 no database, 9 a COMMIT is unresolved"
     )]
     Recut(Recut),
     /// Create or update the ledger, schema thrice
