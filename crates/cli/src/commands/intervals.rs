@@ -98,7 +98,7 @@ impl Shown {
             if due_at.is_ok() { job.late.calendar(&job.schedule, &job.due, &partition).collect() } else { Vec::new() };
         // ticks of a cron expression are as far apart as it says
         let usual = job.schedule.usual_seconds(&partition).filter(|_| !matches!(job.schedule.grain(), Grain::Cron(_)));
-        Self { usual, partition, due_at, revisits }
+        Self { partition, usual, due_at, revisits }
     }
 
     /// Seconds by which it is longer than usual; negative where it is shorter.
@@ -147,7 +147,9 @@ fn lines(loaded: &Loaded, shown: &[Shown]) -> Vec<String> {
     }));
     if loaded.job.late.revisits().is_empty() {
         // an empty column would only be asked about
-        rows.iter_mut().for_each(|row| row[7].clear());
+        for row in &mut rows {
+            row[7].clear();
+        }
     }
     table(&rows)
 }
