@@ -339,3 +339,17 @@ async fn published_through_begins_with_the_start() -> Result<()> {
     assert_eq!(bench.db.value(through).await?, "0306");
     Ok(())
 }
+
+/// Adopted rows are as settled as the time of their adoption says, and are made again like any others.
+#[tokio::test(flavor = "multi_thread")]
+async fn adopted_rows_are_revisited() -> Result<()> {
+    let bench = bench("revisit = [1, 3]\nclose_after = 3").await?;
+    bench.db.execute("insert into d.t values ('2026-03-01 12:00+09', 1); insert into d.src select * from d.t").await?;
+    let adopt = format!("adopt t --from 2026-03-01 --to 2026-03-01 --reason old --yes {}", night_after(1));
+    bench.call(&adopt)?.expect_code(0).expect_text("1 recorded as published");
+    assert_eq!(published(&bench).await?, ["1 provisional 1"]);
+    bench.db.execute("insert into d.src values ('2026-03-01 13:00+09', 2)").await?;
+    bench.call(&format!("run {}", night_after(2)))?.expect_code(0);
+    assert_eq!(published(&bench).await?, ["1 provisional 2", "2 provisional 0"]);
+    Ok(())
+}
