@@ -9,7 +9,7 @@ use crate::{
     error::PublishError,
     session::{Pins, Session, Timeouts, get, pin},
     statement_cache::StatementCache,
-    steps::{Answer, Ask, Param, Steps, one_row},
+    steps::{Answer, Ask, Steps, one_row},
     target::Target,
 };
 
@@ -32,7 +32,12 @@ pub async fn holds_rows(
         let mut steps = Steps::new(&transaction, stop);
         let pinned = pin(&steps, &Pins::timeouts(timeouts).and(Pins::tool())).await?;
         steps.limit(pinned.statement_timeout());
-        get(&steps.row(LOOK, &exists_text(target), &bounds::params(bounds)).await?, 0)?
+        let text = format!(
+            "select exists (select from {} where {})",
+            target.table,
+            bounds::predicate(&target.interval_column)
+        );
+        get(&steps.row(LOOK, &text, &bounds::params(bounds)).await?, 0)?
     };
     transaction.rollback().await.map_err(|error| PublishError::driver("end the reading transaction", error))?;
     Ok(holds)
@@ -58,24 +63,19 @@ pub async fn look_and_pin(
         return Ok(None);
     };
     // under the search path that the publish asks it under as well: under another one it would be planned anew
-    let (text, bounds) = (exists_text(target), bounds::params(bounds));
+    let (text, bounds) = (count_text(target), bounds::params(bounds));
     let [_, found, _] = steps.ask_all([tool.ask(), Ask::again(LOOK, &text, &bounds), query.ask()]).await?;
-    if exist(found)? { count(&steps, target, &bounds).await.map(Some) } else { Ok(Some(0)) }
+    counted(found).map(Some)
 }
 
 pub(crate) const LOOK: &str = "look for existing rows";
 
-/// Mostly there are none: the first row found answers, and the server keeps the plan, as it would not for a count.
-pub(crate) fn exists_text(target: &Target) -> String {
-    format!("select exists (select from {} where {})", target.table, bounds::predicate(&target.interval_column))
+/// A count, and not whether one exists: with a plan for any interval the server expects to meet a row soon and reads the
+/// table from its beginning, which where there is none is all of it.
+pub(crate) fn count_text(target: &Target) -> String {
+    format!("select pg_catalog.count(*) from {} where {}", target.table, bounds::predicate(&target.interval_column))
 }
 
-pub(crate) fn exist(answer: Answer) -> Result<bool, PublishError> {
+pub(crate) fn counted(answer: Answer) -> Result<i64, PublishError> {
     get(&one_row(LOOK, answer.rows)?, 0)
-}
-
-pub(crate) async fn count(steps: &Steps<'_>, target: &Target, bounds: &[Param<'_>]) -> Result<i64, PublishError> {
-    let filter = bounds::predicate(&target.interval_column);
-    let text = format!("select pg_catalog.count(*) from {} where {filter}", target.table);
-    get(&steps.row(LOOK, &text, bounds).await?, 0)
 }

@@ -274,19 +274,18 @@ async fn lock(steps: &Steps<'_>, request: &PublishRequest<'_>) -> Result<(), Pub
         Some((_, step)) => *step = Some(probe::PUBLISH_LOCKED),
         None => request.probe.at(probe::PUBLISH_LOCKED),
     }
-    let (exists, bounds) = (peek::exists_text(request.target), bounds::params(request.bounds));
+    let (count, bounds) = (peek::count_text(request.target), bounds::params(request.bounds));
     if request.existing_rows == ExistingRows::MustBeNone {
-        asks.push((Ask::again(peek::LOOK, &exists, &bounds), None));
+        asks.push((Ask::again(peek::LOOK, &count, &bounds), None));
     }
     let mut answers = steps.ask_in_steps(&asks, request.probe).await?.into_iter();
     for (statement, answer) in first.iter().zip(&mut answers) {
         answered(statement, answer)?;
     }
-    if answers.next().map(peek::exist).transpose()? != Some(true) {
-        return Ok(());
+    match answers.next().map(peek::counted).transpose()? {
+        Some(rows) if rows > 0 => Err(PublishError::new(peek::LOOK, ErrorKind::ExistingRows { rows })),
+        Some(_) | None => Ok(()),
     }
-    let rows = peek::count(steps, request.target, &bounds).await?;
-    Err(PublishError::new(peek::LOOK, ErrorKind::ExistingRows { rows }))
 }
 
 /// Runs the plan under the settings that the target's own triggers expect. What the interval held where that is read,
