@@ -80,7 +80,7 @@ async fn days_that_a_new_law_moved_are_told_and_not_cut_anew() -> Result<()> {
     assert_eq!(bench.db.rows(cut).await?, before);
 
     // until somebody asks for it
-    call(&bench, &new, "recut t --reason law --yes")?.expect_code(0).expect_text("epoch 2");
+    call(&bench, &new, "recut t --reason law --keep-rows --yes")?.expect_code(0).expect_text("epoch 2");
     let adopt = format!("adopt t --from 2024-02-28 --to 2024-03-03 --reason law --yes {AS_OF}");
     call(&bench, &new, &adopt)?.expect_code(0).expect_text("5 recorded as published");
     let object = call(&bench, &new, &format!("doctor --json {AS_OF}"))?.expect_code(0).json()?;
