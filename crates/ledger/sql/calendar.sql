@@ -1,5 +1,6 @@
 -- Everything that a partition's status is derived from, for one pipeline and the intervals that start in [from, to).
--- $1 pipeline_id int4   $2 interval_epoch int4   $3 from timestamptz   $4 to timestamptz
+-- $1 pipeline_id int4   $2 interval_epoch int4   $3 from timestamptz   $4 to timestamptz: null, no end
+-- $5 unsettled bool: only those that are in no stretch of `published_stretches`
 select p.partition_id as "partition_id!", p.interval_start as "interval_start!: Moment", p.interval_end as "interval_end!: Moment",
        p.interval_key as "interval_key!", p.target_date as "target_date!: Day", p.fence as "token!", p.version as "version!",
        p.claimed_by as "claimed_by?", p.claimed_at as "claimed_at!: MaybeMoment", p.attempts_used as "attempts_used!",
@@ -18,5 +19,6 @@ select p.partition_id as "partition_id!", p.interval_start as "interval_start!: 
   left join lateral (select * from thrice.pipeline_run_ledger l
                       where l.partition_id = p.partition_id order by l.attempt_no desc limit 1) l on true
  where p.pipeline_id = $1::int4 and p.interval_epoch = $2::int4
-   and p.interval_start >= $3::timestamptz and p.interval_start < $4::timestamptz
+   and p.interval_start >= $3::timestamptz and ($4::timestamptz is null or p.interval_start < $4::timestamptz)
+   and not ($5::bool and p.data_attempt_id is not null and p.claimed_by is null and p.attempts_used = 0)
  order by p.interval_start

@@ -47,7 +47,7 @@ with wish as materialized (
   insert into thrice.events (kind, pipeline_id, partition_id, data)
   select 'taken_over', $2::int4, partition_id, jsonb_build_object('from', taken_over, 'by', $1::uuid, 'token', fence)
     from taken where taken_over is not null
-), quick as materialized (
+), quick as materialized (          -- counted below, because a part that nobody asks is not run
   select set_config('synchronous_commit', 'off', true) as value where not exists (select from taken where taken_over is not null)
 )
 select partition_id as "partition_id!", interval_start as "interval_start!: Moment", fence as "token!", version as "version!",

@@ -91,10 +91,7 @@ impl Ledger {
         from: Timestamp,
         to: Timestamp,
     ) -> Result<Vec<PartitionRow>, LedgerError> {
-        let (from, to) = (moment(from), moment(to));
-        Ok(sqlx::query_file_as!(PartitionRow, "sql/calendar.sql", pipeline_id, interval_epoch, from as _, to as _)
-            .fetch_all(&self.pool)
-            .await?)
+        self.rows((pipeline_id, interval_epoch), from, Some(to), false).await
     }
 
     /// Stretches of published partitions without a gap, from an instant on, that nobody works on and whose last run did
@@ -125,8 +122,18 @@ impl Ledger {
     /// The partitions whose intervals start at an instant or later and that are in no published stretch: claimed, failed,
     /// not published.
     pub async fn unsettled(&self, cut: &PipelineCut, from: Timestamp) -> Result<Vec<PartitionRow>, LedgerError> {
-        let from = moment(from);
-        Ok(sqlx::query_file_as!(PartitionRow, "sql/unsettled.sql", cut.pipeline_id, cut.interval_epoch, from as _)
+        self.rows((cut.pipeline_id, cut.interval_epoch), from, None, true).await
+    }
+
+    async fn rows(
+        &self,
+        (pipeline_id, epoch): (i32, i32),
+        from: Timestamp,
+        to: Option<Timestamp>,
+        unsettled: bool,
+    ) -> Result<Vec<PartitionRow>, LedgerError> {
+        let (from, to) = (moment(from), to.map(moment));
+        Ok(sqlx::query_file_as!(PartitionRow, "sql/calendar.sql", pipeline_id, epoch, from as _, to as _, unsettled)
             .fetch_all(&self.pool)
             .await?)
     }

@@ -38,8 +38,8 @@ pub struct Gate {
     pub first: Vec<Statement>,
     /// Run after the read-back, last before COMMIT: the receipt.
     pub last: Vec<Statement>,
-    /// Sent behind COMMIT on the same connection; where COMMIT came back without an error, a row is the proof. Without one, the server is asked for
-    /// the fate of the transaction's id.
+    /// Sent behind COMMIT on the same connection; where COMMIT came back without an error, a row is the proof. Without
+    /// one, the server is asked for the fate of the transaction's id.
     pub confirm: Option<Statement>,
 }
 

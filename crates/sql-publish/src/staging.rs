@@ -144,7 +144,7 @@ pub async fn stage(client: &mut Client, request: &StageRequest<'_>) -> Result<St
 async fn fill(steps: &mut Steps<'_>, request: &StageRequest<'_>) -> Result<Staged, PublishError> {
     let StageRequest { target, columns, query, staging, .. } = request;
     let mut begin = Pins::timeouts(request.timeouts).and(Pins::query(request.session));
-    // a crash that loses this transaction empties the unlogged table as well: nothing is gained by waiting for the disk
+    // a crash that loses this transaction loses the rows with their record: nothing is gained by waiting for the disk
     begin.push("synchronous_commit", "off");
     let who = identity_columns();
     let (set, check) = (begin.set(&who), begin.check_with(&who));

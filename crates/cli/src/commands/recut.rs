@@ -98,12 +98,21 @@ async fn refuse_rows(database: &Database, loaded: &Loaded, name: &str) -> Outcom
         connection.close(std::time::Duration::from_secs(2)).await;
         Ok::<_, crate::fault::Failed>(rows)
     };
-    // a table that is not there, or may not be read, is told by the next run
-    let Ok(rows) = asking.await? else { return Ok(()) };
-    if !rows.first().is_some_and(|row| row.try_get(0).unwrap_or(false)) {
-        return Ok(());
-    }
     let table = loaded.job.target.readable();
+    match asking.await?.and_then(|rows| rows.first().map_or(Ok(false), |row| row.try_get(0))) {
+        Ok(false) => return Ok(()),
+        Ok(true) => {}
+        // a table that is not there holds no rows
+        Err(error) if error.code().is_some_and(|code| matches!(code.code(), "42P01" | "3F000")) => return Ok(()),
+        Err(error) => {
+            let said =
+                error.as_db_error().map_or_else(|| "the connection failed".to_owned(), |db| db.message().to_owned());
+            return Err(Fault::new(ErrorCode::EpochChanged, format!("{table} cannot be looked at: {said}"))
+                .why("rows of the old intervals would be counted beside the new ones")
+                .fix("recut as a role that may read it; or --keep-rows where each row lies in the new interval that it is of")
+                .into());
+        }
+    }
     Err(Fault::new(ErrorCode::EpochChanged, format!("{table} holds rows of the old intervals of {name}"))
         .why("a row that stands for an old interval would be counted beside the new ones, or taken for one of them")
         .fix(format!(
