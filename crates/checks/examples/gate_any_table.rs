@@ -37,8 +37,8 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
     checks.push(Check::error("above absolute zero", Rule::Expression("degrees > -273.15".into())));
     checks.push(Check::warn("three sensors or more", Rule::Rows { min: Some(3), max: None }));
 
-    let mut transaction = client.build_transaction().read_only(true).start().await?;
-    let verdict = run(&mut transaction, &compile(&checks, &subject)).await?;
+    let transaction = client.build_transaction().read_only(true).start().await?;
+    let verdict = run(transaction.client(), &compile(&checks, &subject), None).await?;
     transaction.rollback().await?;
     for result in &verdict.results {
         let word = if result.passed { "ok" } else { result.severity.as_str() };

@@ -28,6 +28,14 @@ impl Compiled {
         takes_bounds(&self.checks)
     }
 
+    /// The types of the statement's values, for whoever prepares it.
+    pub fn types(&self) -> Vec<Type> {
+        if !self.takes_bounds() {
+            return Vec::new();
+        }
+        bounds(&self.subject.bounds).into_iter().map(|(_, of)| of).collect()
+    }
+
     /// The checks, in order.
     pub fn checks(&self) -> &[Check] {
         &self.checks

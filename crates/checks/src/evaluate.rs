@@ -1,9 +1,9 @@
-//! Evaluates compiled checks in a transaction of the caller, who has chosen its zone, search path and limits.
+//! Evaluates compiled checks on a connection whose transaction the caller has begun, with zone, search path and limits.
 
 use futures_util::future::try_join;
 use serde_json::Value;
 use thrice_core::sqlstate::SqlState;
-use tokio_postgres::{Transaction, error::Severity};
+use tokio_postgres::{Client, Statement, error::Severity, types::ToSql};
 
 use crate::{
     compile::{self, Compiled},
@@ -67,51 +67,56 @@ fn said(error: &tokio_postgres::Error) -> String {
     }
 }
 
-/// Evaluates the checks in one pass.
+/// Evaluates the checks in one pass. `prepared` is the statement of `compiled` where the caller has prepared it on this
+/// connection.
 ///
 /// Where the server refuses the statement, each expression is tried alone behind a savepoint, and the first one that
 /// fails is named. The transaction stays usable after [`CheckError::Expression`].
-pub async fn run(transaction: &mut Transaction<'_>, compiled: &Compiled) -> Result<Verdict, CheckError> {
-    match figures(transaction, compiled).await {
+pub async fn run(client: &Client, compiled: &Compiled, prepared: Option<&Statement>) -> Result<Verdict, CheckError> {
+    match figures(client, compiled, prepared).await {
         Ok(figures) => Ok(Verdict {
             results: compiled.checks.iter().zip(figures).map(|(check, observed)| judge(check, observed)).collect(),
         }),
         Err(error) if error.as_db_error().is_some() && compiled.checks.len() > 1 => {
-            Err(name_the_culprit(transaction, compiled, error).await)
+            Err(name_the_culprit(client, compiled, error).await)
         }
         Err(error) => Err(blame(compiled.checks.first(), error)),
     }
 }
 
-async fn figures(transaction: &Transaction<'_>, compiled: &Compiled) -> Result<Vec<i64>, tokio_postgres::Error> {
+async fn figures(
+    client: &Client,
+    compiled: &Compiled,
+    prepared: Option<&Statement>,
+) -> Result<Vec<i64>, tokio_postgres::Error> {
     let bounds = compile::bounds(&compiled.subject.bounds);
     let params: &[_] = if compiled.takes_bounds() { &bounds } else { &[] };
     // two messages in one flight, in this order; where the checks pass, the savepoint ends with the transaction
-    let asked = try_join(
-        transaction.batch_execute("savepoint thrice_checks"),
-        transaction.query_typed_one(&compiled.sql, params),
-    );
+    let question = async {
+        match prepared {
+            Some(statement) => {
+                let values: Vec<&(dyn ToSql + Sync)> = params.iter().map(|(value, _)| *value).collect();
+                client.query_one(statement, &values).await
+            }
+            None => client.query_typed_one(&compiled.sql, params).await,
+        }
+    };
+    let asked = try_join(client.batch_execute("savepoint thrice_checks"), question);
     match asked.await {
         Ok(((), row)) => (0..compiled.checks.len()).map(|index| row.try_get(index)).collect(),
         Err(error) => {
             if error.as_db_error().is_some() {
-                transaction
-                    .batch_execute("rollback to savepoint thrice_checks; release savepoint thrice_checks")
-                    .await?;
+                client.batch_execute("rollback to savepoint thrice_checks; release savepoint thrice_checks").await?;
             }
             Err(error)
         }
     }
 }
 
-async fn name_the_culprit(
-    transaction: &mut Transaction<'_>,
-    compiled: &Compiled,
-    error: tokio_postgres::Error,
-) -> CheckError {
+async fn name_the_culprit(client: &Client, compiled: &Compiled, error: tokio_postgres::Error) -> CheckError {
     for check in compiled.checks.iter().filter(|check| matches!(check.rule, Rule::Expression(_))) {
         let alone = compile::compile(std::slice::from_ref(check), &compiled.subject);
-        match figures(transaction, &alone).await {
+        match figures(client, &alone, None).await {
             Ok(_) => {}
             Err(own) if own.as_db_error().is_some() => return blame(Some(check), own),
             Err(lost) => return CheckError::Database(lost),
@@ -148,7 +153,7 @@ fn place(error: &tokio_postgres::Error, text: &str) -> Option<usize> {
 ///
 /// Empty for rules about the number of rows, and where there is no key.
 pub async fn sample_keys(
-    transaction: &mut Transaction<'_>,
+    client: &Client,
     compiled: &Compiled,
     check: &Check,
     most: u8,
@@ -168,7 +173,7 @@ pub async fn sample_keys(
     );
     let bounds = compile::bounds(&subject.bounds);
     let params: &[_] = if compile::takes_bounds(std::slice::from_ref(check)) { &bounds } else { &[] };
-    let rows = transaction.query_typed(&sql, params).await.map_err(|error| blame(Some(check), error))?;
+    let rows = client.query_typed(&sql, params).await.map_err(|error| blame(Some(check), error))?;
     rows.iter().map(|row| row.try_get(0).map_err(CheckError::Database)).collect()
 }
 

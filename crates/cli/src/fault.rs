@@ -231,7 +231,7 @@ impl Failed {
             output.fault(fault);
         }
         let exit = self.exit();
-        output.object(&json!({
+        output.object(json!({
             "schema": "thrice.error/1",
             "errors": self.0.iter().map(Fault::json).collect::<Vec<_>>(),
             "exit": exit.number(),

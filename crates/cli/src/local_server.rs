@@ -51,7 +51,7 @@ pub(crate) fn status(root: &Path, output: Output) -> Outcome<Exit> {
         ),
     };
     output.line(text);
-    output.object(&json!({ "schema": "thrice.pg/1", "status": word }));
+    output.object(json!({ "schema": "thrice.pg/1", "status": word }));
     Ok(Exit::Ok)
 }
 
@@ -61,7 +61,7 @@ pub(crate) async fn stop(root: &Path, force: bool, output: Output) -> Outcome<Ex
         Stopped::Now => "stopped",
         Stopped::Before => "it was not running",
     });
-    output.object(&json!({ "schema": "thrice.pg/1", "status": "stopped", "stopped_now": stopped == Stopped::Now }));
+    output.object(json!({ "schema": "thrice.pg/1", "status": "stopped", "stopped_now": stopped == Stopped::Now }));
     Ok(Exit::Ok)
 }
 
@@ -74,7 +74,7 @@ pub(crate) fn log(root: &Path, output: Output) -> Outcome<Exit> {
     let bytes = std::fs::read(&path).map_err(|error| io_fault("cannot read", &path, &error))?;
     let text = String::from_utf8_lossy(&bytes).into_owned();
     if output.json {
-        output.object(&json!({ "schema": "thrice.pg/1", "log": text }));
+        output.object(json!({ "schema": "thrice.pg/1", "log": text }));
     } else {
         to_stdout(&thrice_core::text::printable(&text));
     }

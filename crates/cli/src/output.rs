@@ -65,11 +65,10 @@ impl Output {
     }
 
     /// The one object of `--json`. It always tells the exit; a command whose object does not ends well when it has one.
-    pub(crate) fn object(self, object: &Value) {
+    pub(crate) fn object(self, mut object: Value) {
         if !self.json {
             return;
         }
-        let mut object = object.clone();
         if let Some(keys) = object.as_object_mut() {
             keys.entry("exit").or_insert_with(|| Exit::Ok.number().into());
         }

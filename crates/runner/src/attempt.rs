@@ -7,8 +7,8 @@ use thrice_core::column_bounds::ColumnBounds;
 use thrice_core::failure_class::FailureClass;
 use thrice_core::run::{Passed, Run};
 use thrice_core::schedule::Partition;
-use thrice_ledger::{Claim, NewRun, StageMode, StartedRun};
-use thrice_sql_publish::staging::Staged;
+use thrice_ledger::{Claim, NewRun, Receipt, StageMode, StartedRun};
+use thrice_sql_publish::staging::{Staged, StagingName};
 use thrice_sql_publish::{CancellationToken, Finding, target};
 
 use crate::failpoints::{self, hit};
@@ -21,6 +21,7 @@ use crate::report::{Done, Outcome, Problem, Progress, Step, StepTimes};
 use crate::request::{RunRequest, Trigger};
 use crate::resume::Adopted;
 use crate::runner::Runner;
+use crate::validate::Validation;
 
 /// The token of the claim that makes a partition's row; every later claim has a greater one.
 const FIRST_TOKEN: i64 = 1;
@@ -63,6 +64,12 @@ pub(crate) struct Work<'a> {
     pub(crate) claim: Claim,
     pub(crate) started: StartedRun,
     pub(crate) resumed_from: Option<i32>,
+    /// The receipt that readers see, once it has been read.
+    pub(crate) receipt: Option<Receipt>,
+    /// The staging table that the run has made or taken.
+    pub(crate) staging: Option<StagingName>,
+    /// Rows in it, those of earlier partitions that are deleted too.
+    pub(crate) staging_rows: i64,
     pub(crate) times: StepTimes,
 }
 
@@ -132,6 +139,9 @@ impl Runner {
             claim,
             resumed_from: adopted.as_ref().map(|adopted| adopted.attempt_no),
             started,
+            receipt: None,
+            staging: None,
+            staging_rows: 0,
             times: StepTimes { claim: claimed_from.elapsed(), ..StepTimes::default() },
         };
         work.tell("started", None, work.times.claim);
@@ -167,7 +177,7 @@ impl Runner {
         hit(failpoints::AFTER_STAGE);
 
         let check_begun = Instant::now();
-        let checks = self.validate(work, &staged).await?;
+        let Validation { checks, mut record } = self.validate(work, &staged).await?;
         work.times.check = check_begun.elapsed();
         let verdicts: Vec<bool> =
             checks.iter().map(|check| check.passed || check.severity != thrice_checks::Severity::Error).collect();
@@ -181,10 +191,15 @@ impl Runner {
         work.tell("validated", Some(staged.content.rows), work.times.check);
         let passed = checks.iter().filter(|check| check.passed).count();
         progress.step(&Step::Checked { passed, total: checks.len(), took: work.times.check });
+        if failpoints::is_armed(failpoints::AFTER_VALIDATE)
+            && let Some(record) = record.take()
+        {
+            self.record_validated(work, record).await?;
+        }
         hit(failpoints::AFTER_VALIDATE);
 
         let publish_begun = Instant::now();
-        let published = self.publish(work, run, &staged, progress).await?;
+        let published = self.publish(work, run, &staged, record, progress).await?;
         work.times.publish = publish_begun.elapsed();
         work.tell(
             if published.unchanged { "unchanged" } else { "published" },

@@ -83,13 +83,15 @@ impl thrice_sql_publish::probe::Probe for Failpoints {
     }
 }
 
+/// Whether a test waits for this place.
 #[cfg(not(feature = "failpoints"))]
-const fn is_armed(_name: &str) -> bool {
+pub(crate) const fn is_armed(_name: &str) -> bool {
     false
 }
 
+/// Whether a test waits for this place.
 #[cfg(feature = "failpoints")]
-fn is_armed(name: &str) -> bool {
+pub(crate) fn is_armed(name: &str) -> bool {
     fail::list().iter().any(|(armed, _)| armed == name)
 }
 

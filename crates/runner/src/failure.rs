@@ -10,7 +10,6 @@ use thrice_core::sqlstate::SqlState;
 use thrice_ledger::{ErrorKind as LedgerKind, Failure, LedgerError, ReceiptKind};
 use thrice_sql_publish::PublishError;
 use thrice_sql_publish::error::ErrorKind;
-use thrice_sql_publish::staging::StagingName;
 
 use crate::attempt::{AttemptEnd, Work};
 use crate::problem;
@@ -95,21 +94,13 @@ impl Failing {
         Box::new(Self { statement, ..*Self::problem(problem::of_ledger(&error)) })
     }
 
-    /// A bare driver error of the work's connection.
-    #[expect(clippy::needless_pass_by_value, reason = "fits map_err")]
-    pub(crate) fn driver(error: tokio_postgres::Error) -> Box<Self> {
-        let state = error.code().and_then(|code| SqlState::parse(code.code()));
-        let lost = error.is_closed() || state.is_none();
-        Self::of_statement(Problem::new(ErrorCode::Unreachable, "the connection to the server failed"), state, lost)
-    }
-
     /// An error of a statement in another crate.
     pub(crate) fn of_statement(problem: Problem, state: Option<SqlState>, lost: bool) -> Box<Self> {
         Box::new(Self { statement: Some((state, lost)), ..*Self::problem(problem) })
     }
 
     /// Whether the work's connection must be thrown away.
-    fn connection_is_lost(&self) -> bool {
+    pub(crate) fn connection_is_lost(&self) -> bool {
         self.error.as_ref().is_some_and(PublishError::is_connection_lost)
             || self.statement.is_some_and(|(_, lost)| lost)
     }
@@ -149,7 +140,9 @@ impl Failing {
                 decide(error.sqlstate(), SideEffect::None, seen)
             }
             // the enumeration may grow: what is not known is not retried
-            ErrorKind::SettingMoved { .. } | ErrorKind::NoRow | ErrorKind::Driver | _ => fail(FailureClass::Permanent),
+            ErrorKind::SettingMoved { .. } | ErrorKind::NoRow | ErrorKind::NotReady | ErrorKind::Driver | _ => {
+                fail(FailureClass::Permanent)
+            }
         }
     }
 }
@@ -325,12 +318,10 @@ impl Runner {
     }
 
     async fn drop_own_staging(&mut self, work: &Work<'_>) {
-        let attempt = work.started.attempt_id.to_string();
-        if let Ok(name) = StagingName::of(&work.claim.partition_id.to_string(), &attempt) {
-            // a caller that asked to stop still gets its table dropped
-            let stop = thrice_sql_publish::CancellationToken::new();
-            self.drop_tables(&[name], &work.prepared.job.limits.checking(), &stop).await;
-        }
+        let Some(name) = work.staging.clone() else { return };
+        // a caller that asked to stop still gets its table dropped
+        let stop = thrice_sql_publish::CancellationToken::new();
+        self.drop_tables(&[name], &work.prepared.job.limits.checking(), &stop).await;
     }
 }
 

@@ -108,6 +108,7 @@ pub(crate) fn of_publish(error: &PublishError) -> Problem {
         | ErrorKind::SettingMoved { .. }
         | ErrorKind::NoRow
         | ErrorKind::NoReceipt
+        | ErrorKind::NotReady
         | ErrorKind::Driver => {
             let code = code_of(error.sqlstate(), error.is_connection_lost());
             (code, format!("{}: {}", error.what(), error.message()))

@@ -17,6 +17,7 @@ use crate::failpoints::Failpoints;
 use crate::failure::Failing;
 use crate::report::{Edited, Problem, Progress, RowCounts, Step};
 use crate::runner::Runner;
+use crate::validate::ValidRecord;
 
 /// A run that has its receipt.
 #[derive(Debug)]
@@ -35,14 +36,19 @@ impl Runner {
         work: &Work<'_>,
         run: Run<Validated>,
         staged: &Staged,
+        record: Option<ValidRecord>,
         progress: &mut dyn Progress,
     ) -> Result<Receipted, Box<Failing>> {
         let parts = Parts { target: &work.prepared.target, columns: &work.prepared.columns, staging: &staged.relation };
         let replace = strategy::delete_insert::plan(&parts);
-        let mut run = run;
-        if self.equals_published(work, staged).await? {
+        let (mut run, mut record) = (run, record);
+        // the receipt that readers see has the same count and checksum
+        let is_equal = work.receipt.as_ref().is_some_and(|receipt| {
+            receipt.row_count == staged.content.rows && receipt.checksum == staged.content.checksum
+        });
+        if is_equal {
             let plan = strategy::unchanged::plan(replace.strategy);
-            match self.publish_as(work, run, staged, &plan, ReceiptKind::Unchanged, progress).await {
+            match self.publish_as(work, run, staged, (&plan, ReceiptKind::Unchanged), record.take(), progress).await {
                 // the receipt says equal, the table does not: somebody edited it since; the interval is replaced
                 Err(failing) if failing.is_edited_target() => {
                     run = failing.into_run()?;
@@ -50,16 +56,7 @@ impl Runner {
                 other => return other,
             }
         }
-        self.publish_as(work, run, staged, &replace, ReceiptKind::Publish, progress).await
-    }
-
-    /// Whether the receipt that readers see has the same count and checksum.
-    async fn equals_published(&self, work: &Work<'_>, staged: &Staged) -> Result<bool, Box<Failing>> {
-        let Some(attempt_id) = work.claim.data_attempt_id else { return Ok(false) };
-        let receipt = self.patience.ledger(self.ledger().receipt(attempt_id)).await.map_err(Failing::ledger)?;
-        Ok(receipt.is_some_and(|receipt| {
-            receipt.row_count == staged.content.rows && receipt.checksum == staged.content.checksum
-        }))
+        self.publish_as(work, run, staged, (&replace, ReceiptKind::Publish), record, progress).await
     }
 
     async fn publish_as(
@@ -67,8 +64,8 @@ impl Runner {
         work: &Work<'_>,
         run: Run<Validated>,
         staged: &Staged,
-        plan: &PublishPlan,
-        kind: ReceiptKind,
+        (plan, kind): (&PublishPlan, ReceiptKind),
+        record: Option<ValidRecord>,
         progress: &mut dyn Progress,
     ) -> Result<Receipted, Box<Failing>> {
         let job = &work.prepared.job;
@@ -79,6 +76,16 @@ impl Runner {
             (false, false) => ExistingRows::MustBeNone,
         };
         let worker = self.lease.worker_id();
+        // on the ledger's connection, while the rows are written on the other; the receipt looks for it
+        let (ledger, over) = (self.ledger().clone(), self.patience.token());
+        let mut not_recorded = None;
+        let recording = async {
+            let Some(record) = record else { return true };
+            let writing = record.write(&ledger, work.started.attempt_id, work.claim.token);
+            let written = over.run_until_cancelled(writing).await.unwrap_or_else(|| Err(LedgerError::given_up()));
+            not_recorded = written.err();
+            not_recorded.is_none()
+        };
         let (client, statements) = self.client_and_statements().await.map_err(Failing::problem)?;
         let request = PublishRequest {
             target: &work.prepared.target,
@@ -96,7 +103,7 @@ impl Runner {
             statements: &statements,
             stop: work.stop,
         };
-        let outcome = publish::publish(client, &request).await;
+        let outcome = publish::publish_when(client, &request, recording).await;
         let commit = match &outcome {
             PublishOutcome::Committed(_) => CommitOutcome::Committed,
             PublishOutcome::RolledBack(_) => CommitOutcome::RolledBack,
@@ -111,9 +118,10 @@ impl Runner {
                 published_at: published_at(&done.proof),
                 resolved: false,
             }),
-            (PublishOutcome::RolledBack(error), PublishResult::RolledBack(run)) => {
-                Err(Failing::rolled_back(error, run, kind))
-            }
+            (PublishOutcome::RolledBack(error), PublishResult::RolledBack(run)) => Err(match not_recorded {
+                Some(why) if *error.kind() == ErrorKind::NotReady => Failing::ledger(why),
+                _ => Failing::rolled_back(error, run, kind),
+            }),
             (PublishOutcome::Unknown { backend_pid, xid, error }, PublishResult::Unknown(open)) => {
                 tracing::warn!(event = "unknown", pipeline = job.name, key = %work.partition.key,
                     attempt_no = work.started.attempt_no, token = work.claim.token, why = %error);
@@ -184,11 +192,11 @@ impl Runner {
         })
     }
 
-    /// After the receipt is known, and only then: the staging table goes.
+    /// After the receipt is known, and only then: the staging table goes, or takes the next partition's rows.
     pub(crate) async fn tidy(&mut self, work: &Work<'_>, staged: &Staged) {
         let name = format!("{}.{}", staged.relation.schema.as_str(), staged.relation.table.as_str());
         if let Ok(name) = StagingName::parse(&name) {
-            self.spend(name, staged.content.rows, work.prepared.job.limits.checking(), work.stop).await;
+            self.spend(work, name, staged, work.staging_rows).await;
         }
     }
 }

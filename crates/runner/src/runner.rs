@@ -46,10 +46,8 @@ pub struct Runner {
     pub(crate) unrecorded: Option<Unrecorded>,
     /// How long the call under way waits for others.
     pub(crate) patience: Patience,
-    /// Staging tables that wait to be dropped.
+    /// Staging tables that later partitions can use, dropped in the end.
     pub(crate) spent: SpentStaging,
-    /// The pipeline whose partition was staged last, and how many rows it had.
-    pub(crate) last_staged: Option<(i32, i64)>,
 }
 
 /// How long giving the lease back may take.
@@ -80,7 +78,6 @@ impl Runner {
             unrecorded: None,
             patience: Patience::default(),
             spent: SpentStaging::default(),
-            last_staged: None,
         })
     }
 
@@ -132,6 +129,11 @@ impl Runner {
             Some(data) => Ok(&mut data.client),
             None => unreachable!("it was made above"),
         }
+    }
+
+    /// The prepared statements of the connection.
+    pub(crate) fn statements(&self) -> &StatementCache {
+        &self.statements
     }
 
     /// The connection with its prepared statements.

@@ -1,39 +1,90 @@
-//! Staging tables whose rows are published: small ones are dropped some at a time, because each DROP waits for the disk.
+//! Staging tables whose rows are published. One of few rows takes the rows of a later partition of its pipeline: making
+//! and dropping a table costs more than such a partition itself. The others are dropped at once.
 
 use thrice_sql_publish::CancellationToken;
+use thrice_sql_publish::columns::ColumnMap;
 use thrice_sql_publish::session::Timeouts;
-use thrice_sql_publish::staging::{self, StagingName};
+use thrice_sql_publish::staging::{self, Emptying, Staged, StagingName};
+use thrice_sql_publish::target::Target;
 
+use crate::attempt::Work;
 use crate::failpoints::{self, hit};
 use crate::patience::on_data;
 use crate::runner::Runner;
 
-/// So many tables are dropped at a time.
-const AT_A_TIME: usize = 32;
-/// Tables of more rows than this go at once, and are staged without a write-ahead log.
-pub(crate) const FEW_ROWS: i64 = 2_000;
+/// A table of more rows than this is not used again.
+const FEW_ROWS: i64 = 2_000;
+/// A table is truncated when so many dead rows are in it: every statement about it reads past them.
+const DEAD_ROWS: i64 = 8_000;
+/// So many tables are kept, one a pipeline.
+const MOST: usize = 32;
 
-/// Tables that wait to be dropped.
+/// A table whose rows nobody needs, and what it was made for.
+#[derive(Debug)]
+pub(crate) struct Spare {
+    pub(crate) name: StagingName,
+    target: Target,
+    columns: ColumnMap,
+    /// Rows in it, dead and alive.
+    rows: i64,
+}
+
+impl Spare {
+    /// How it is emptied.
+    pub(crate) const fn emptying(&self) -> Emptying {
+        if self.rows > DEAD_ROWS { Emptying::Truncate } else { Emptying::Delete }
+    }
+
+    /// The rows in it, once `more` have come.
+    pub(crate) const fn with(&self, more: i64) -> i64 {
+        match self.emptying() {
+            Emptying::Truncate => more,
+            Emptying::Delete => self.rows.saturating_add(more),
+        }
+    }
+}
+
+/// Tables that may be used again, and must be dropped in the end.
 #[derive(Debug, Default)]
 pub(crate) struct SpentStaging {
-    names: Vec<StagingName>,
+    spares: Vec<Spare>,
     timeouts: Option<Timeouts>,
 }
 
-impl Runner {
-    /// The receipt is known, so nobody needs the table any more.
-    pub(crate) async fn spend(&mut self, name: StagingName, rows: i64, timeouts: Timeouts, stop: &CancellationToken) {
-        self.spent.names.push(name);
-        self.spent.timeouts = Some(timeouts);
-        if rows > FEW_ROWS || self.spent.names.len() >= AT_A_TIME {
-            self.drop_spent(stop).await;
-        }
+impl SpentStaging {
+    /// A table of exactly these columns; it is then in use. `None`: there is none.
+    pub(crate) fn take(&mut self, target: &Target, columns: &ColumnMap) -> Option<Spare> {
+        let index = self.spares.iter().position(|spare| spare.target == *target && spare.columns == *columns)?;
+        Some(self.spares.swap_remove(index))
     }
 
-    /// Drops what waits to be dropped.
+    /// It was not used.
+    pub(crate) fn give_back(&mut self, spare: Spare) {
+        self.spares.push(spare);
+    }
+}
+
+impl Runner {
+    /// The receipt is known, so nobody needs the rows any more. `rows` are all that are in the table, dead ones too.
+    pub(crate) async fn spend(&mut self, work: &Work<'_>, name: StagingName, staged: &Staged, rows: i64) {
+        let timeouts = work.prepared.job.limits.checking();
+        // what an earlier process staged may be read by whoever still takes itself for its worker
+        if staged.content.rows > FEW_ROWS || work.resumed_from.is_some() || self.spent.spares.len() >= MOST {
+            hit(failpoints::BEFORE_DROP);
+            self.drop_tables(&[name], &timeouts, work.stop).await;
+            hit(failpoints::AFTER_DROP);
+            return;
+        }
+        let (target, columns) = (work.prepared.target.clone(), work.prepared.columns.clone());
+        self.spent.spares.push(Spare { name, target, columns, rows });
+        self.spent.timeouts = Some(timeouts);
+    }
+
+    /// Drops what is left.
     pub(crate) async fn drop_spent(&mut self, stop: &CancellationToken) {
-        let SpentStaging { names, timeouts } = std::mem::take(&mut self.spent);
+        let SpentStaging { spares, timeouts } = std::mem::take(&mut self.spent);
         let Some(timeouts) = timeouts else { return };
+        let names: Vec<StagingName> = spares.into_iter().map(|spare| spare.name).collect();
         hit(failpoints::BEFORE_DROP);
         // a table that somebody reads stops the others as well: then each for itself
         if !self.drop_tables(&names, &timeouts, stop).await && names.len() > 1 {
@@ -52,8 +103,9 @@ impl Runner {
         stop: &CancellationToken,
     ) -> bool {
         let over = self.patience.token();
-        let dropped = match self.client().await {
-            Ok(client) => {
+        let dropped = match self.client_and_statements().await {
+            Ok((client, statements)) => {
+                names.iter().for_each(|name| statements.forget(name.table().table.as_str()));
                 on_data(&over, "drop staging tables", staging::drop_staging(client, names, timeouts, stop)).await
             }
             Err(problem) => {

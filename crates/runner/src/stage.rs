@@ -2,9 +2,10 @@
 
 use thrice_core::identifier::Identifier;
 use thrice_ledger::{StagedRun, data_plane};
-use thrice_sql_publish::Statement;
-use thrice_sql_publish::staging::{self, StageRequest, Staged, StagingName};
+use thrice_sql_publish::query::UserQuery;
+use thrice_sql_publish::staging::{self, EMPTY, Place, StageRequest, Staged, StagingName};
 use thrice_sql_publish::staging_mode::Durable;
+use thrice_sql_publish::{PublishError, Statement};
 use tokio_postgres::types::Type;
 
 use crate::attempt::Work;
@@ -13,32 +14,73 @@ use crate::failure::Failing;
 use crate::patience::on_data;
 use crate::resume::Adopted;
 use crate::runner::Runner;
-use crate::spent_staging::FEW_ROWS;
 
 /// The role that staging tables are handed over to, so that every worker's login can adopt and drop them.
 const OWNER: &str = "thrice_worker";
 
 impl Runner {
-    pub(crate) async fn stage(&mut self, work: &Work<'_>) -> Result<Staged, Box<Failing>> {
+    pub(crate) async fn stage(&mut self, work: &mut Work<'_>) -> Result<Staged, Box<Failing>> {
+        let job = &work.prepared.job;
+        let query = job.query_for(work.partition);
+        let spare = self.spent.take(&work.prepared.target, &work.prepared.columns);
+        let again = match &spare {
+            Some(spare) => self.stage_into(work, &query, &spare.name, Place::Spent(spare.emptying())).await.map(Some),
+            None => Ok(None),
+        };
+        let staged = match (again, spare) {
+            (Ok(Some(staged)), Some(spare)) => {
+                work.staging_rows = spare.with(staged.content.rows);
+                work.staging = Some(spare.name);
+                staged
+            }
+            (Err(failing), Some(spare)) if !failing.is_of_spent_staging() => {
+                // rolled back, it is as it was; after a COMMIT that was not answered nobody knows
+                if !failing.connection_is_lost() {
+                    self.spent.give_back(spare);
+                }
+                return Err(failing);
+            }
+            // none is there, or somebody has dropped or changed it: nothing of it is needed
+            (_, spoilt) => {
+                if let Some(spare) = spoilt {
+                    tracing::debug!(name = %spare.name, "a staging table cannot be used again; another one is made");
+                    self.statements().forget(spare.name.table().table.as_str());
+                }
+                let (partition, attempt) = (work.claim.partition_id.to_string(), work.started.attempt_id.to_string());
+                let name = StagingName::of(&partition, &attempt).map_err(Failing::publish)?;
+                let staged = self.stage_into(work, &query, &name, Place::New(&Durable)).await;
+                work.staging = Some(name);
+                let staged = staged?;
+                work.staging_rows = staged.content.rows;
+                staged
+            }
+        };
+        for setting in &staged.settings_moved {
+            tracing::warn!(setting, pipeline = job.name, "the query changed a session setting; it was set back");
+        }
+        Ok(staged)
+    }
+
+    async fn stage_into(
+        &mut self,
+        work: &Work<'_>,
+        query: &UserQuery,
+        name: &StagingName,
+        place: Place<'_>,
+    ) -> Result<Staged, Box<Failing>> {
         let job = &work.prepared.job;
         let (attempt_id, token) = (work.started.attempt_id, work.claim.token);
-        let name =
-            StagingName::of(&work.claim.partition_id.to_string(), &attempt_id.to_string()).map_err(Failing::publish)?;
-        let query = job.query_for(work.partition);
         let relation = name.to_string();
         let after = move |staged: &Staged| vec![mark_staged(attempt_id, token, &relation, staged)];
         let owner = Identifier::new(OWNER).ok();
-        // an interval of a pipeline is about as large as the one before it
-        let few = self.last_staged.is_some_and(|(id, rows)| id == work.prepared.row.pipeline_id && rows <= FEW_ROWS);
-        let mode = if few { Durable::Logged } else { Durable::Unlogged };
         let over = self.patience.token();
         let (client, statements) = self.client_and_statements().await.map_err(Failing::problem)?;
         let request = StageRequest {
             target: &work.prepared.target,
             columns: &work.prepared.columns,
-            query: &query,
+            query,
             staging: name.table(),
-            mode: &mode,
+            place,
             session: &job.session,
             timeouts: &job.limits.staging(),
             owner: owner.as_ref(),
@@ -47,13 +89,7 @@ impl Runner {
             statements: &statements,
             stop: work.stop,
         };
-        let staged =
-            on_data(&over, "stage the rows", staging::stage(client, &request)).await.map_err(Failing::of_query)?;
-        self.last_staged = Some((work.prepared.row.pipeline_id, staged.content.rows));
-        for setting in &staged.settings_moved {
-            tracing::warn!(setting, pipeline = job.name, "the query changed a session setting; it was set back");
-        }
-        Ok(staged)
+        on_data(&over, "stage the rows", staging::stage(client, &request)).await.map_err(Failing::of_query)
     }
 
     /// The new run takes over what an earlier one staged.
@@ -68,6 +104,14 @@ impl Runner {
         };
         self.patience.ledger(self.ledger().mark_staged(&staged)).await.map_err(Failing::ledger)?;
         Ok(adopted.staged)
+    }
+}
+
+impl Failing {
+    /// A table that was to be used again is not what it was.
+    fn is_of_spent_staging(&self) -> bool {
+        let of = |error: &PublishError| error.what() == EMPTY && !error.is_connection_lost() && !error.is_cancelled();
+        self.error.as_ref().is_some_and(of)
     }
 }
 

@@ -6,8 +6,7 @@ use serde_json::json;
 use thrice_checks::{Check, CheckResult, GuardVerdict, Phase, Severity, Subject, Verdict, compile, guard};
 use thrice_core::code::ErrorCode;
 use thrice_core::failure_class::FailureClass;
-use thrice_ledger::{CheckPhase, CheckRow, CheckSeverity};
-use thrice_sql_publish::PublishError;
+use thrice_ledger::{CheckPhase, CheckRow, CheckSeverity, Ledger, LedgerError};
 use thrice_sql_publish::cancel::{Guarded, guarded};
 use thrice_sql_publish::peek::look_and_pin;
 use thrice_sql_publish::staging::Staged;
@@ -15,18 +14,43 @@ use thrice_sql_publish::staging::Staged;
 use crate::attempt::Work;
 use crate::failpoints::{self, hit};
 use crate::failure::Failing;
+use crate::patience::on_data;
 use crate::problem;
 use crate::report::Problem;
 use crate::runner::Runner;
 
+/// What a run found that may be published.
+#[derive(Debug)]
+pub(crate) struct Validation {
+    pub(crate) checks: Vec<CheckResult>,
+    /// What has yet to be written down; the publish does it while it writes the rows.
+    pub(crate) record: Option<ValidRecord>,
+}
+
+/// The state `validated` with the results of the checks and the times up to it, not yet in the ledger.
+#[derive(Debug)]
+pub(crate) struct ValidRecord {
+    rows: Vec<CheckRow>,
+    times: serde_json::Value,
+}
+
+impl ValidRecord {
+    /// Writes it down.
+    pub(crate) async fn write(self, ledger: &Ledger, attempt_id: i64, token: i64) -> Result<(), LedgerError> {
+        ledger.mark_validated(attempt_id, token, &self.times, &self.rows).await
+    }
+}
+
 impl Runner {
+    /// Writes down that the run may be published.
+    pub(crate) async fn record_validated(&self, work: &Work<'_>, record: ValidRecord) -> Result<(), Box<Failing>> {
+        let writing = record.write(self.ledger(), work.started.attempt_id, work.claim.token);
+        self.patience.ledger(writing).await.map_err(Failing::ledger)
+    }
+
     /// All results, in the order checks then guards. A failure of severity error, or a guard that refuses, is an error
     /// that carries them.
-    pub(crate) async fn validate(
-        &mut self,
-        work: &Work<'_>,
-        staged: &Staged,
-    ) -> Result<Vec<CheckResult>, Box<Failing>> {
+    pub(crate) async fn validate(&mut self, work: &mut Work<'_>, staged: &Staged) -> Result<Validation, Box<Failing>> {
         let check_begun = Instant::now();
         let published = self.published_rows(work).await?;
         let mut guards = vec![guard::empty_over_published(staged.content.rows, published, work.request.accept_drop)];
@@ -61,17 +85,16 @@ impl Runner {
             "stage": millis(work.times.stage),
             "check": millis(check_begun.elapsed()),
         });
-        let marking = self.ledger().mark_validated(work.started.attempt_id, work.claim.token, &times, &rows);
-        self.patience.ledger(marking).await.map_err(Failing::ledger)?;
         // a guard that was overridden is on record and does not stop the publish
-        Ok(verdict.results.into_iter().filter(|result| result.phase != Phase::Guard).collect())
+        let checks = verdict.results.into_iter().filter(|result| result.phase != Phase::Guard).collect();
+        Ok(Validation { checks, record: Some(ValidRecord { rows, times }) })
     }
 
     /// Rows of the receipt that readers see; `None`: the partition has none.
-    async fn published_rows(&self, work: &Work<'_>) -> Result<Option<i64>, Box<Failing>> {
+    async fn published_rows(&self, work: &mut Work<'_>) -> Result<Option<i64>, Box<Failing>> {
         let Some(attempt_id) = work.claim.data_attempt_id else { return Ok(None) };
-        let receipt = self.patience.ledger(self.ledger().receipt(attempt_id)).await.map_err(Failing::ledger)?;
-        Ok(receipt.map(|receipt| receipt.row_count))
+        work.receipt = self.patience.ledger(self.ledger().receipt(attempt_id)).await.map_err(Failing::ledger)?;
+        Ok(work.receipt.as_ref().map(|receipt| receipt.row_count))
     }
 
     /// The verdict; and, where the partition has no receipt, how many rows its interval holds already.
@@ -94,14 +117,22 @@ impl Runner {
         let over = self.patience.token();
         let (client, statements) = self.client_and_statements().await.map_err(Failing::problem)?;
         let cancel = client.cancel_token();
-        let starting = over.run_until_cancelled(client.build_transaction().read_only(true).start()).await;
-        let Some(begun) = starting else { return Err(Failing::publish(PublishError::given_up("begin"))) };
-        let mut transaction = begun.map_err(Failing::driver)?;
         let look = (!work.has_receipt()).then_some((&work.prepared.target, &work.bounds));
         let timeouts = job.limits.checking();
-        let looking = look_and_pin(&transaction, look, &job.session, &timeouts, &statements, work.stop);
-        let existing = looking.await.map_err(Failing::publish)?;
-        match guarded(cancel, work.stop, None, thrice_checks::run(&mut transaction, &compiled)).await {
+        let beginning = async {
+            // before the transaction begins, which a statement that cannot be prepared would end
+            let prepared = if staged.comes_again {
+                statements.prepare(client, compiled.sql(), &compiled.types()).await
+            } else {
+                None
+            };
+            let begun = look_and_pin(client, look, &job.session, &timeouts, &statements, work.stop).await?;
+            Ok((prepared, begun))
+        };
+        let begun = on_data(&over, "begin", beginning).await.map_err(Failing::publish)?;
+        let (prepared, (transaction, existing)) = begun;
+        let checking = thrice_checks::run(transaction.client(), &compiled, prepared.as_ref());
+        match guarded(cancel, work.stop, None, checking).await {
             Guarded::Done(Ok(verdict)) => Ok((verdict, existing)),
             Guarded::Done(Err(error)) => {
                 let lost = error.is_connection_lost();

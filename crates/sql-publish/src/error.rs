@@ -44,6 +44,8 @@ pub enum ErrorKind {
         /// The connection may still be working and must not be used again.
         in_doubt: bool,
     },
+    /// What had to happen elsewhere before the last statements did not: the caller knows why.
+    NotReady,
     /// The interval holds rows in the target although the caller said it must be empty.
     ExistingRows {
         /// How many.
@@ -145,6 +147,7 @@ impl PublishError {
             | ErrorKind::SettingMoved { .. }
             | ErrorKind::NoRow
             | ErrorKind::NoReceipt
+            | ErrorKind::NotReady
             | ErrorKind::Driver => self.0.db().and_then(|db| SqlState::parse(db.code().code())),
         }
     }
@@ -253,6 +256,7 @@ impl Inner {
             ErrorKind::SettingMoved { name } => {
                 format!("the session setting {name} does not have the value it was given")
             }
+            ErrorKind::NotReady => "what had to be on record before it is not".to_owned(),
             ErrorKind::NoRow => "returned no row where one is needed".to_owned(),
             ErrorKind::NoReceipt => {
                 "COMMIT was answered, but the transaction left no trace: it was rolled back".to_owned()

@@ -87,6 +87,7 @@ pub mod value;
 
 pub use error::PublishError;
 pub use finding::{Finding, Severity};
+pub use open_transaction::OpenTransaction;
 pub use statement::Statement;
 pub use statement_cache::StatementCache;
 pub use tokio_util::sync::CancellationToken;

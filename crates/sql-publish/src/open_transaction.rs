@@ -10,7 +10,7 @@ use tokio_postgres::{Client, Row, types::ToSql};
 use crate::{error::PublishError, statement_cache::StatementCache, steps::Ask};
 
 /// Begun when its first statement is sent; rolled back when it is dropped before its end.
-pub(crate) struct OpenTransaction<'c> {
+pub struct OpenTransaction<'c> {
     client: &'c Client,
     begin: &'static str,
     state: Cell<State>,
@@ -25,6 +25,8 @@ enum State {
 
 /// One snapshot for all statements.
 pub(crate) const REPEATABLE_READ: &str = "start transaction isolation level repeatable read, read write";
+/// For reading.
+pub(crate) const READ_ONLY: &str = "start transaction read only";
 /// A snapshot for each statement.
 pub(crate) const READ_COMMITTED: &str = "start transaction isolation level read committed, read write";
 
@@ -34,13 +36,23 @@ impl<'c> OpenTransaction<'c> {
         Self { client, begin, state: Cell::new(State::NotBegun) }
     }
 
-    pub(crate) const fn client(&self) -> &'c Client {
+    /// The connection, for statements of the transaction once it has begun.
+    pub const fn client(&self) -> &'c Client {
         self.client
+    }
+
+    /// COMMIT was answered as one of a flight.
+    pub(crate) fn has_ended(&self) {
+        self.state.set(State::Ended);
     }
 
     /// The statement that has yet to be sent before any other, for whoever sends it now.
     pub(crate) fn take_begin(&self) -> Option<&'static str> {
-        (self.state.replace(State::Begun) == State::NotBegun).then_some(self.begin)
+        if !self.is_to_begin() {
+            return None;
+        }
+        self.state.set(State::Begun);
+        Some(self.begin)
     }
 
     /// Whether BEGIN has yet to be sent.

@@ -1,12 +1,13 @@
 //! A quick look whether an interval of a target holds rows at all.
 
 use thrice_core::column_bounds::ColumnBounds;
-use tokio_postgres::{Client, Transaction};
+use tokio_postgres::Client;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     bounds,
     error::PublishError,
+    open_transaction::{OpenTransaction, READ_ONLY},
     session::{Pins, Session, Timeouts, get, pin},
     statement_cache::StatementCache,
     steps::{Answer, Ask, Steps, one_row},
@@ -43,18 +44,32 @@ pub async fn holds_rows(
     Ok(holds)
 }
 
-/// What the checks of an interval start from: whether rows are there that no receipt accounts for (where `look` is asked),
-/// then the zone, search path, settings and limits that the user's expressions see. In an open transaction of the caller;
-/// a guard that must hold at COMMIT belongs into [`PublishRequest::existing_rows`](crate::publish::PublishRequest).
-pub async fn look_and_pin(
-    transaction: &Transaction<'_>,
+/// Opens the reading transaction that checks run in: whether rows are there that no receipt accounts for (where `look` is
+/// asked), then the zone, search path, settings and limits that the user's expressions see. Dropped, it is rolled back.
+///
+/// A guard that must hold at COMMIT belongs into [`PublishRequest::existing_rows`](crate::publish::PublishRequest).
+pub async fn look_and_pin<'c>(
+    client: &'c mut Client,
+    look: Option<(&Target, &ColumnBounds)>,
+    session: &Session,
+    timeouts: &Timeouts,
+    statements: &StatementCache,
+    stop: &CancellationToken,
+) -> Result<(OpenTransaction<'c>, Option<i64>), PublishError> {
+    let transaction = OpenTransaction::new(client, READ_ONLY);
+    let found = look_in(&transaction, look, session, timeouts, statements, stop).await?;
+    Ok((transaction, found))
+}
+
+async fn look_in(
+    transaction: &OpenTransaction<'_>,
     look: Option<(&Target, &ColumnBounds)>,
     session: &Session,
     timeouts: &Timeouts,
     statements: &StatementCache,
     stop: &CancellationToken,
 ) -> Result<Option<i64>, PublishError> {
-    let steps = Steps::new(transaction, stop).keeping(statements);
+    let steps = Steps::opening(transaction, stop).keeping(statements);
     let (tool, query) =
         (Pins::timeouts(timeouts).and(Pins::tool()), Pins::query(session).and(Pins::timeouts(timeouts)));
     let (tool, query) = (tool.set(""), query.set(""));

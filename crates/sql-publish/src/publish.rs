@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use futures_util::future::join;
 use thrice_core::column_bounds::ColumnBounds;
 use tokio::time::timeout;
 use tokio_postgres::{Client, Row, error::Severity, types::Type};
@@ -131,10 +132,20 @@ pub struct Published {
 /// Publishes. The caller keeps the connection only where the outcome is not [`PublishOutcome::Unknown`] and the error
 /// says that it is not lost.
 pub async fn publish(client: &mut Client, request: &PublishRequest<'_>) -> PublishOutcome {
+    publish_when(client, request, std::future::ready(true)).await
+}
+
+/// The same, while `ready` is under way: what must have happened elsewhere before the statements of [`Gate::last`] run,
+/// such as a record that they look for. Where it answers `false` the publish rolls back with [`ErrorKind::NotReady`].
+pub async fn publish_when(
+    client: &mut Client,
+    request: &PublishRequest<'_>,
+    ready: impl Future<Output = bool>,
+) -> PublishOutcome {
     let transaction = OpenTransaction::new(client, READ_COMMITTED);
     let written = {
         let mut steps = Steps::opening(&transaction, request.stop).keeping(request.statements);
-        write(&mut steps, request).await
+        write(&mut steps, request, ready).await
     };
     let written = match written {
         Ok(written) => written,
@@ -214,39 +225,39 @@ const COUNTS: [&str; 7] = [
     "thrice.checksum_before",
 ];
 
-async fn write(steps: &mut Steps<'_>, request: &PublishRequest<'_>) -> Result<Written, PublishError> {
+async fn write(
+    steps: &mut Steps<'_>,
+    request: &PublishRequest<'_>,
+    ready: impl Future<Output = bool>,
+) -> Result<Written, PublishError> {
     let mut begin = Pins::timeouts(request.timeouts).and(Pins::checksum()).and(Pins::tool());
     begin.push("application_name", request.application_name);
     for name in COUNTS {
         begin.push(name, "");
     }
-    let set = begin.set("pg_catalog.pg_backend_pid(), pg_catalog.pg_current_xact_id()::pg_catalog.text");
-    let (pinned, row) = set.read(steps.ask(set.ask()).await?)?;
+    let writing = async {
+        let row = lock(steps, request, &begin).await?;
+        let rows = write_rows(steps, request).await?;
+        Ok::<_, PublishError>((row, rows))
+    };
+    let (written, is_ready) = join(writing, ready).await;
+    let (row, Rows { before, deleted, inserted, content }) = written?;
     let (backend_pid, xid): (i32, String) = (get(&row, row.len() - 2)?, get(&row, row.len() - 1)?);
-    steps.limit(pinned.statement_timeout());
-    request.probe.at(probe::PUBLISH_BEGUN);
-
-    lock(steps, request).await?;
-    let (before, deleted, inserted) = write_rows(steps, request).await?;
     check_written(steps, request, inserted).await?;
-
-    // Deferred constraints and triggers fire now, under the settings they expect: what they do is read back, and COMMIT
-    // has nothing left to refuse.
-    let fire = Ask::again("fire deferred constraints", "set constraints all immediate", &[]);
-    let mut after = Pins::checksum().and(Pins::timeouts(request.timeouts));
-    for (name, count) in
-        [("thrice.rows_deleted", deleted), ("thrice.rows_inserted", inserted), ("thrice.rows_updated", 0)]
-    {
-        after.push(name, count.to_string());
+    if !is_ready {
+        return Err(PublishError::new("write the receipt", ErrorKind::NotReady));
     }
-    let (set, look, bounds) = (after.set(""), read_back_text(request), bounds::params(request.bounds));
-    let [_, _, content] = steps.ask_all([fire, set.ask(), Ask::again(checksum::READ, &look, &bounds)]).await?;
-    let content = read_back(request, checksum::content(content)?)?;
+    let content = read_back(request, content)?;
     request.probe.at(probe::PUBLISH_READ_BACK);
 
     let mut last = Pins::tool();
     // the receipt's statement finds its rows by their numbers, whichever these are
     last.push("plan_cache_mode", "force_generic_plan");
+    for (name, count) in
+        [("thrice.rows_deleted", deleted), ("thrice.rows_inserted", inserted), ("thrice.rows_updated", 0)]
+    {
+        last.push(name, count.to_string());
+    }
     last.push("thrice.target_rows", content.rows.to_string());
     last.push("thrice.target_checksum", content.checksum.clone());
     if let Some(before) = &before {
@@ -260,9 +271,11 @@ async fn write(steps: &mut Steps<'_>, request: &PublishRequest<'_>) -> Result<Wr
     Ok(Written { backend_pid, xid, deleted, inserted, before, content, receipt })
 }
 
-/// The caller's locks and fence, then, where there must be none, the look for rows that nobody accounts for: a statement
-/// of its own behind the lock, so that it sees what whoever held it has committed.
-async fn lock(steps: &Steps<'_>, request: &PublishRequest<'_>) -> Result<(), PublishError> {
+/// The settings `begin`, the caller's locks and fence, then, where there must be none, the look for rows that nobody
+/// accounts for: a statement of its own behind the lock, so that it sees what whoever held it has committed.
+///
+/// A row whose last columns are the server process and the transaction's id.
+async fn lock(steps: &mut Steps<'_>, request: &PublishRequest<'_>, begin: &Pins) -> Result<Row, PublishError> {
     let first = &request.gate.first;
     let params: Vec<_> = first.iter().map(Statement::params).collect();
     let mut asks: Vec<(Ask<'_>, Option<&'static str>)> = first
@@ -270,57 +283,74 @@ async fn lock(steps: &Steps<'_>, request: &PublishRequest<'_>) -> Result<(), Pub
         .zip(&params)
         .map(|(statement, params)| (Ask::again(statement.what(), statement.text(), params), None))
         .collect();
-    match asks.last_mut() {
-        Some((_, step)) => *step = Some(probe::PUBLISH_LOCKED),
-        None => request.probe.at(probe::PUBLISH_LOCKED),
+    if let Some((_, step)) = asks.last_mut() {
+        *step = Some(probe::PUBLISH_LOCKED);
     }
     let (count, bounds) = (peek::count_text(request.target), bounds::params(request.bounds));
     if request.existing_rows == ExistingRows::MustBeNone {
         asks.push((Ask::again(peek::LOOK, &count, &bounds), None));
     }
-    let mut answers = steps.ask_in_steps(&asks, request.probe).await?.into_iter();
+    let set = begin.set("pg_catalog.pg_backend_pid(), pg_catalog.pg_current_xact_id()::pg_catalog.text");
+    let (_, row, answers) = set.then(steps, request.probe, Some(probe::PUBLISH_BEGUN), &asks).await?;
+    if first.is_empty() {
+        request.probe.at(probe::PUBLISH_LOCKED);
+    }
+    let mut answers = answers.into_iter();
     for (statement, answer) in first.iter().zip(&mut answers) {
         answered(statement, answer)?;
     }
     match answers.next().map(peek::counted).transpose()? {
         Some(rows) if rows > 0 => Err(PublishError::new(peek::LOOK, ErrorKind::ExistingRows { rows })),
-        Some(_) | None => Ok(()),
+        Some(_) | None => Ok(row),
     }
 }
 
-/// Runs the plan under the settings that the target's own triggers expect. What the interval held where that is read,
-/// and how many rows were deleted and inserted.
-async fn write_rows(
-    steps: &Steps<'_>,
-    request: &PublishRequest<'_>,
-) -> Result<(Option<Content>, i64, i64), PublishError> {
-    if request.plan.steps.is_empty() {
-        return Ok((None, 0, 0));
-    }
-    let (settings, look) = (Pins::query(request.session), read_back_text(request));
-    let (set, bounds) = (settings.set(""), bounds::params(request.bounds));
+/// What was done to the interval, and what it holds then.
+struct Rows {
+    before: Option<Content>,
+    deleted: i64,
+    inserted: i64,
+    content: Content,
+}
+
+/// Runs the plan under the settings that the target's own triggers expect, and reads back what the interval holds then;
+/// what it held before, where that is asked, under the settings that the transaction began with.
+async fn write_rows(steps: &Steps<'_>, request: &PublishRequest<'_>) -> Result<Rows, PublishError> {
+    let (look, bounds) = (read_back_text(request), bounds::params(request.bounds));
+    let plan = &request.plan.steps;
+    let reads_before = !plan.is_empty() && request.existing_rows == ExistingRows::Receipted;
+    let (theirs, ours) = (Pins::query(request.session), Pins::checksum().and(Pins::timeouts(request.timeouts)));
+    let (set_theirs, set_ours) = (theirs.set(""), ours.set(""));
     let mut asks = Vec::new();
-    if request.existing_rows == ExistingRows::Receipted {
-        // under the settings that the transaction began with
+    if reads_before {
         asks.push((Ask::again(checksum::READ, &look, &bounds), None));
     }
-    asks.push((set.ask(), None));
-    let before_plan = asks.len();
-    for step in &request.plan.steps {
-        let params: &[Param<'_>] = if step.takes_bounds { &bounds } else { &[] };
-        let kind = if step.reads_staging { Ask::once } else { Ask::again };
-        asks.push((kind(step.what, &step.text, params), Some(step.probe)));
+    if !plan.is_empty() {
+        asks.push((set_theirs.ask(), None));
     }
+    let before_plan = asks.len();
+    for step in plan {
+        let params: &[Param<'_>] = if step.takes_bounds { &bounds } else { &[] };
+        let again = !step.reads_staging || request.staged.comes_again;
+        asks.push((Ask::repeated(again, step.what, &step.text, params), Some(step.probe)));
+    }
+    // Deferred constraints and triggers fire now, under the settings they expect: what they do is read back, and COMMIT
+    // has nothing left to refuse.
+    asks.push((Ask::again("fire deferred constraints", "set constraints all immediate", &[]), None));
+    asks.push((set_ours.ask(), None));
+    asks.push((Ask::again(checksum::READ, &look, &bounds), None));
+
     let mut answers = steps.ask_in_steps(&asks, request.probe).await?;
+    let content = answers.pop().ok_or_else(|| PublishError::new(checksum::READ, ErrorKind::NoRow))?;
     let (mut deleted, mut inserted) = (0, 0);
-    for (step, answer) in request.plan.steps.iter().zip(answers.drain(before_plan..)) {
+    for (step, answer) in plan.iter().zip(answers.drain(before_plan..)) {
         match step.counts {
             Counts::Deleted => deleted += answer.affected(),
             Counts::Inserted => inserted += answer.affected(),
         }
     }
-    let read = (before_plan > 1).then(|| answers.swap_remove(0));
-    Ok((read.map(checksum::content).transpose()?, deleted, inserted))
+    let before = reads_before.then(|| checksum::content(answers.swap_remove(0))).transpose()?;
+    Ok(Rows { before, deleted, inserted, content: checksum::content(content)? })
 }
 
 async fn check_written(steps: &Steps<'_>, request: &PublishRequest<'_>, written: i64) -> Result<(), PublishError> {

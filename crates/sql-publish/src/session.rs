@@ -11,6 +11,7 @@ use tokio_postgres::types::Type;
 
 use crate::{
     error::{ErrorKind, PublishError},
+    probe::Probe,
     statement::Statement,
     steps::{Answer, Ask, Param, Steps, answered, one_row},
 };
@@ -174,6 +175,13 @@ impl Pins {
         SetPins { pins: self, text: self.sql(extra), params }
     }
 
+    /// What is asked of `statement_timeout`, in order.
+    fn limit_wish(&self) -> String {
+        let wishes = self.0.iter().filter(|(name, ..)| name == "statement_timeout");
+        let wishes: Vec<String> = wishes.map(|(_, value, apply)| format!("{apply:?} {value}")).collect();
+        wishes.join("; ")
+    }
+
     /// The names, for [`CheckPins`].
     pub(crate) fn check(&self) -> CheckPins {
         self.check_with("")
@@ -250,6 +258,40 @@ impl SetPins<'_> {
         Ask::again(PIN, &self.text, &self.params)
     }
 
+    /// Opens a transaction under these settings and runs `asks`, in one flight where it is known from before which
+    /// `statement_timeout` the server answers with: the client's own timer stands behind it.
+    ///
+    /// How the server spells the settings back, the row that also holds the `extra` columns, and the other answers.
+    pub(crate) async fn then(
+        &self,
+        steps: &mut Steps<'_>,
+        probe: &dyn Probe,
+        step: Option<&'static str>,
+        asks: &[(Ask<'_>, Option<&'static str>)],
+    ) -> Result<(Pinned, tokio_postgres::Row, Vec<Answer>), PublishError> {
+        let wish = self.pins.limit_wish();
+        let known = steps.kept().and_then(|kept| kept.limit(&wish));
+        let (pinned, row, answers) = if let Some(limit) = known {
+            steps.limit(limit);
+            let all: Vec<_> = std::iter::once((self.ask(), step)).chain(asks.iter().copied()).collect();
+            let mut answers = steps.ask_in_steps(&all, probe).await?.into_iter();
+            let first = answers.next().ok_or_else(|| PublishError::new(PIN, ErrorKind::NoRow))?;
+            let (pinned, row) = self.read(first)?;
+            (pinned, row, answers.collect())
+        } else {
+            let (pinned, row) = self.read(steps.ask(self.ask()).await?)?;
+            steps.limit(pinned.statement_timeout());
+            if let Some(step) = step {
+                probe.at(step);
+            }
+            (pinned, row, steps.ask_in_steps(asks, probe).await?)
+        };
+        if let Some(kept) = steps.kept() {
+            kept.put_limit(wish, pinned.statement_timeout());
+        }
+        Ok((pinned, row, answers))
+    }
+
     /// How the server spells the settings back, and the row that also holds the `extra` columns.
     pub(crate) fn read(&self, answer: Answer) -> Result<(Pinned, tokio_postgres::Row), PublishError> {
         let row = one_row(PIN, answer.rows)?;
@@ -270,16 +312,7 @@ pub(crate) async fn pin_then(steps: &Steps<'_>, pins: &Pins, then: Ask<'_>) -> R
     Ok(answer)
 }
 
-/// Runs statements of the caller under the pins of [`Pins::tool`], the first in the flight that sets them; the answer of
-/// the last one.
-pub(crate) async fn run_all(
-    steps: &Steps<'_>,
-    statements: &[Statement],
-) -> Result<Vec<tokio_postgres::Row>, PublishError> {
-    run_under(steps, &Pins::tool(), statements).await
-}
-
-/// The same under other pins.
+/// Runs statements of the caller under pins, the first in the flight that sets them; the answer of the last one.
 pub(crate) async fn run_under(
     steps: &Steps<'_>,
     pins: &Pins,

@@ -16,11 +16,11 @@ use crate::{
     open_transaction::{OpenTransaction, READ_COMMITTED, REPEATABLE_READ},
     probe::{self, Probe},
     query::UserQuery,
-    session::{CheckPins, Pinned, Pins, Session, Timeouts, get, pin, pin_then, run_all},
+    session::{CheckPins, Pinned, Pins, Session, Timeouts, get, pin, pin_then},
     staging_mode::StagingMode,
     statement::Statement,
     statement_cache::StatementCache,
-    steps::{Ask, Param, Steps},
+    steps::{Ask, Param, Steps, answered},
     target::Target,
 };
 
@@ -84,10 +84,10 @@ pub struct StageRequest<'a> {
     pub columns: &'a ColumnMap,
     /// The query.
     pub query: &'a UserQuery,
-    /// The table to make.
+    /// The table that takes the rows.
     pub staging: &'a TableName,
-    /// What kind of table it is.
-    pub mode: &'a dyn StagingMode,
+    /// Whether it has yet to be made.
+    pub place: Place<'a>,
     /// What the query sees.
     pub session: &'a Session,
     /// Limits of the transaction.
@@ -105,6 +105,25 @@ pub struct StageRequest<'a> {
     pub stop: &'a CancellationToken,
 }
 
+/// Where the rows go.
+#[derive(Clone, Copy)]
+pub enum Place<'a> {
+    /// Into a table that is made for them.
+    New(&'a dyn StagingMode),
+    /// Into a table of the same columns whose rows nobody needs any more. A failure of [`EMPTY`] means that it is not what
+    /// it was: the caller makes a new one.
+    Spent(Emptying),
+}
+
+/// How old rows go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Emptying {
+    /// Few: cheaper than a new file. They take up space until the table is truncated.
+    Delete,
+    /// Many, or few many times.
+    Truncate,
+}
+
 /// A result that waits for its publish.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Staged {
@@ -114,32 +133,59 @@ pub struct Staged {
     pub content: Content,
     /// Session settings that the query changed while it ran. They were set back before anything else was done.
     pub settings_moved: Vec<String>,
+    /// The table has been used before and will be again: statements about it are worth preparing.
+    pub comes_again: bool,
 }
 
 impl Staged {
     /// Rows that the caller staged itself, or that an earlier run staged.
     pub fn known(relation: TableName, content: Content) -> Self {
-        Self { relation, content, settings_moved: Vec::new() }
+        Self { relation, content, settings_moved: Vec::new(), comes_again: false }
     }
 }
 
-/// Runs the query into a new staging table and commits it together with the caller's statements.
+/// Runs the query into a staging table and commits it together with the caller's statements.
 ///
-/// On an error nothing of it stays: table and statements are one transaction. Where the connection was lost during
-/// COMMIT, the table may be there or not; its record is there exactly when the table is.
+/// On an error nothing of it stays: rows and statements are one transaction. Where the connection was lost during
+/// COMMIT, the rows may be there or not; their record is there exactly when they are.
 pub async fn stage(client: &mut Client, request: &StageRequest<'_>) -> Result<Staged, PublishError> {
     let transaction = OpenTransaction::new(client, REPEATABLE_READ);
     let staged = {
         let mut steps = Steps::opening(&transaction, request.stop).keeping(request.statements);
         let staged = fill(&mut steps, request).await?;
-        run_all(&steps, &(request.after)(&staged)).await?;
-        steps.check_stop("commit the staging table")?;
+        end(&steps, &transaction, request, &(request.after)(&staged)).await?;
         staged
     };
-    request.probe.at(probe::STAGE_MARKED);
-    transaction.commit().await.map_err(|error| PublishError::driver("commit the staging table", error))?;
     Ok(staged)
 }
+
+/// The caller's statements, and COMMIT in the flight of the last one: where that fails, COMMIT rolls back.
+async fn end(
+    steps: &Steps<'_>,
+    transaction: &OpenTransaction<'_>,
+    request: &StageRequest<'_>,
+    statements: &[Statement],
+) -> Result<(), PublishError> {
+    let tool = Pins::tool();
+    let (set, params) = (tool.set(""), statements.iter().map(Statement::params).collect::<Vec<_>>());
+    let mut asks = vec![(set.ask(), None)];
+    for (statement, params) in statements.iter().zip(&params) {
+        asks.push((Ask::again(statement.what(), statement.text(), params), None));
+    }
+    if let Some((_, step)) = asks.last_mut() {
+        *step = Some(probe::STAGE_MARKED);
+    }
+    asks.push((Ask::again(COMMIT, "commit", &[]), None));
+    steps.check_stop(COMMIT)?;
+    let answers = steps.ask_in_steps(&asks, request.probe).await?;
+    transaction.has_ended();
+    for (statement, answer) in statements.iter().zip(answers.into_iter().skip(1)) {
+        answered(statement, answer)?;
+    }
+    Ok(())
+}
+
+const COMMIT: &str = "commit the staging table";
 
 async fn fill(steps: &mut Steps<'_>, request: &StageRequest<'_>) -> Result<Staged, PublishError> {
     let StageRequest { target, columns, query, staging, .. } = request;
@@ -150,40 +196,53 @@ async fn fill(steps: &mut Steps<'_>, request: &StageRequest<'_>) -> Result<Stage
     let (set, check) = (begin.set(&who), begin.check_with(&who));
     let owner = request.owner.map_or("", |owner| owner.as_str());
     let names: [Param<'_>; 2] = [(&owner as _, Type::TEXT), (&staging.schema.as_str() as _, Type::TEXT)];
-    let may_hand_over =
-        Ask::again("look up the owner of staging tables", include_str!("../sql/may_hand_over.sql"), &names);
-    let [pinned, owner_found] = steps.ask_all([set.ask(), may_hand_over]).await?;
-    let (pinned, before) = set.read(pinned)?;
-    steps.limit(pinned.statement_timeout());
-
-    let create = request.mode.create(staging, &target.table, columns.columns());
+    let (comes_again, make) = match request.place {
+        Place::New(mode) => (false, mode.create(staging, &target.table, columns.columns())),
+        Place::Spent(Emptying::Delete) => (true, format!("delete from {staging}")),
+        Place::Spent(Emptying::Truncate) => (true, format!("truncate table {staging}")),
+    };
     let head = format!("insert into {staging} ({}) select {}", columns.list(""), columns.list("q."));
     let (insert, values) = (query.wrapped(&head), query.params());
-    let filling = [Ask::once("create the staging table", &create, &[]), Ask::once(QUERY, &insert, &values)];
-    steps
-        .ask_all(filling)
-        .await
-        .map_err(|error| if error.what() == QUERY { query.locate(&head, error) } else { error })?;
-    request.probe.at(probe::STAGE_FILLED);
-
     let text = checksum::statement(staging, columns.columns(), None);
     let settings = Pins::timeouts(request.timeouts).and(Pins::tool()).and(Pins::checksum());
     let (checked, own) = (check.params(), settings.set(""));
-    let flight = [check.ask(&checked), own.ask(), Ask::once(checksum::READ, &text, &[])];
-    let [after, _, content] = steps.ask_all(flight).await?;
-    let (settings_moved, after) = check.read(&pinned, after)?;
+    let mut asks = vec![
+        (Ask::repeated(comes_again, if comes_again { EMPTY } else { "create the staging table" }, &make, &[]), None),
+        // never prepared: the plan for these values is worth more than what planning costs
+        (Ask::once(QUERY, &insert, &values), Some(probe::STAGE_FILLED)),
+        (check.ask(&checked), None),
+        (own.ask(), None),
+        (Ask::repeated(comes_again, checksum::READ, &text, &[]), None),
+    ];
+    if !comes_again && request.owner.is_some() {
+        let may_hand_over = include_str!("../sql/may_hand_over.sql");
+        asks.push((Ask::again("look up the owner of staging tables", may_hand_over, &names), None));
+    }
+    let (pinned, before, answers) = set
+        .then(steps, request.probe, None, &asks)
+        .await
+        .map_err(|error| if error.what() == QUERY { query.locate(&head, error) } else { error })?;
+
+    let mut answers = answers.into_iter().skip(2);
+    let mut next = || answers.next().ok_or_else(|| PublishError::new(QUERY, ErrorKind::NoRow));
+    let (settings_moved, after) = check.read(&pinned, next()?)?;
     if let Some(name) = identity_moved(&identity_of(&before)?, &identity_of(&after)?) {
         return Err(PublishError::new(QUERY, ErrorKind::SettingMoved { name }));
     }
-    let content = checksum::content(content)?;
-    if let (Some(owner), Some(row)) = (request.owner, owner_found.rows.first())
+    next()?;
+    let content = checksum::content(next()?)?;
+    let answer = answers.next();
+    // no row: there is no such role
+    if let (Some(owner), Some(row)) = (request.owner, answer.as_ref().and_then(|answer| answer.rows.first()))
         && get::<bool>(row, 0)?
     {
         steps.execute("hand the staging table over", &format!("alter table {staging} owner to {owner}"), &[]).await?;
     }
-    Ok(Staged { relation: (*staging).clone(), content, settings_moved })
+    Ok(Staged { relation: (*staging).clone(), content, settings_moved, comes_again })
 }
 
+/// The step that empties a table which is used again.
+pub const EMPTY: &str = "empty the staging table";
 const QUERY: &str = "run the query into the staging table";
 
 /// Settings that say who acts and whether triggers fire. The query must leave them alone: they cannot be pinned

@@ -12,15 +12,10 @@ pub trait StagingMode: Sync {
     fn create(&self, staging: &TableName, target: &TableName, columns: &[Identifier]) -> String;
 }
 
-/// A table that survives the death of the process.
+/// A table that survives the death of the process. Unlogged: it costs no write-ahead log, and is empty after a crash of
+/// the server, which the publish notices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Durable {
-    /// An unlogged table: costs no write-ahead log, and is empty after a crash of the server, which the publish notices.
-    Unlogged,
-    /// A logged table, for few rows: their write-ahead log costs less than the file that an unlogged table begins with,
-    /// which is flushed to disk at once.
-    Logged,
-}
+pub struct Durable;
 
 impl StagingMode for Durable {
     fn name(&self) -> &'static str {
@@ -29,12 +24,8 @@ impl StagingMode for Durable {
 
     fn create(&self, staging: &TableName, target: &TableName, columns: &[Identifier]) -> String {
         let columns: Vec<String> = columns.iter().map(ToString::to_string).collect();
-        let kind = match self {
-            Self::Unlogged => "unlogged table",
-            Self::Logged => "table",
-        };
         format!(
-            "create {kind} {staging} with (autovacuum_enabled = off) as select {} from {target} with no data",
+            "create unlogged table {staging} with (autovacuum_enabled = off) as select {} from {target} with no data",
             columns.join(", ")
         )
     }

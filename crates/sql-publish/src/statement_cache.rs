@@ -10,14 +10,17 @@ use std::{
         Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
-use tokio_postgres::Statement;
+use tokio_postgres::{Client, Statement, types::Type};
 
 /// Prepared statements of one connection. Belongs to it and to no other: throw both away together.
 #[derive(Debug, Default)]
 pub struct StatementCache {
     known: Mutex<HashMap<String, Statement>>,
+    /// What the server answered when a `statement_timeout` was asked for: its role may have one of its own.
+    limits: Mutex<HashMap<String, Option<Duration>>>,
     off: AtomicBool,
 }
 
@@ -38,6 +41,34 @@ impl StatementCache {
     /// Whether statements are kept.
     pub fn is_on(&self) -> bool {
         !self.off.load(Ordering::Relaxed)
+    }
+
+    /// A statement prepared on `client`, now or before. `None` where the cache is off, or where the server refuses it: then
+    /// running it says why. Not for a transaction that is open, which a refusal would end.
+    pub async fn prepare(&self, client: &Client, text: &str, types: &[Type]) -> Option<Statement> {
+        if !self.is_on() {
+            return None;
+        }
+        if let Some(known) = self.get(text) {
+            return Some(known);
+        }
+        let statement = client.prepare_typed(text, types).await.ok()?;
+        self.put(text, statement.clone());
+        Some(statement)
+    }
+
+    /// Throws away what names a table that is no more.
+    pub fn forget(&self, table: &str) {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).retain(|text, _| !text.contains(table));
+    }
+
+    /// The limit that the server answered with to these settings on this connection; `None`: they have not been asked for.
+    pub(crate) fn limit(&self, asked: &str) -> Option<Option<Duration>> {
+        self.limits.lock().unwrap_or_else(PoisonError::into_inner).get(asked).copied()
+    }
+
+    pub(crate) fn put_limit(&self, asked: String, answered: Option<Duration>) {
+        self.limits.lock().unwrap_or_else(PoisonError::into_inner).insert(asked, answered);
     }
 
     pub(crate) fn turn_off(&self) {

@@ -71,6 +71,11 @@ impl<'p> Ask<'p> {
     pub(crate) const fn again(what: &'static str, text: &'p str, params: &'p [Param<'p>]) -> Self {
         Self { what, text, params, again: true }
     }
+
+    /// Which of the two, as the caller knows.
+    pub(crate) const fn repeated(again: bool, what: &'static str, text: &'p str, params: &'p [Param<'p>]) -> Self {
+        Self { what, text, params, again }
+    }
 }
 
 /// What a statement was answered with.
@@ -111,6 +116,11 @@ impl<'a> Steps<'a> {
     /// Remembers the `statement_timeout` in force, so that its firing can be told from somebody's cancel.
     pub(crate) fn limit(&mut self, limit: Option<Duration>) {
         self.server_limit = limit;
+    }
+
+    /// The connection's memory.
+    pub(crate) const fn kept(&self) -> Option<&'a StatementCache> {
+        self.kept
     }
 
     /// One statement, answered.

@@ -25,8 +25,8 @@ fn subject() -> Subject {
 
 async fn evaluate(client: &mut Client, checks: &[Check]) -> Result<Verdict, CheckError> {
     let compiled = compile(checks, &subject());
-    let mut transaction = client.build_transaction().read_only(true).start().await.unwrap();
-    run(&mut transaction, &compiled).await
+    let transaction = client.build_transaction().read_only(true).start().await.unwrap();
+    run(transaction.client(), &compiled, None).await
 }
 
 async fn fill(client: &Client, rows: &str) {
@@ -87,9 +87,11 @@ async fn an_instant_at_the_end_belongs_to_the_next_interval() {
             bounds,
             key: Vec::new(),
         };
-        let mut transaction = client.transaction().await.unwrap();
+        let transaction = client.transaction().await.unwrap();
         let verdict =
-            run(&mut transaction, &compile(&[Check::error("inside", Rule::InsideInterval)], &subject)).await.unwrap();
+            run(transaction.client(), &compile(&[Check::error("inside", Rule::InsideInterval)], &subject), None)
+                .await
+                .unwrap();
         assert_eq!(verdict.results[0].observed, Some(2), "{column}");
     }
 }
@@ -154,11 +156,11 @@ async fn a_faulty_expression_is_named_among_many() {
 #[tokio::test]
 async fn the_transaction_survives_a_faulty_expression() {
     let (_db, mut client) = Scratch::with(TABLE).await;
-    let mut transaction = client.transaction().await.unwrap();
+    let transaction = client.transaction().await.unwrap();
     let faulty = compile(&[Check::error("faulty", Rule::Expression("nope".into()))], &subject());
-    assert!(matches!(run(&mut transaction, &faulty).await, Err(CheckError::Expression { .. })));
+    assert!(matches!(run(transaction.client(), &faulty, None).await, Err(CheckError::Expression { .. })));
     let sound = compile(&[Check::error("sound", Rule::NotEmpty)], &subject());
-    assert!(!run(&mut transaction, &sound).await.unwrap().passed());
+    assert!(!run(transaction.client(), &sound, None).await.unwrap().passed());
 }
 
 #[tokio::test]
@@ -177,8 +179,8 @@ async fn sample_keys_come_only_when_asked_for() {
     fill(&client, "('2026-03-24', 1), ('2026-03-24', 1), ('2026-03-24', 2), ('2026-03-23', 3), (null, 4)").await;
     let checks = Check::always(&subject(), false);
     let compiled: Compiled = compile(&checks, &subject());
-    let mut transaction = client.transaction().await.unwrap();
-    let verdict = run(&mut transaction, &compiled).await.unwrap();
+    let transaction = client.transaction().await.unwrap();
+    let verdict = run(transaction.client(), &compiled, None).await.unwrap();
     assert!(
         !serde_json::to_string(&verdict.results).unwrap().contains("2026-03"),
         "a verdict holds counts, never values"
@@ -193,7 +195,7 @@ async fn sample_keys_come_only_when_asked_for() {
         ),
         (Rule::NotEmpty, "[]"),
     ] {
-        let keys = sample_keys(&mut transaction, &compiled, &Check::error("it", rule.clone()), 3).await.unwrap();
+        let keys = sample_keys(transaction.client(), &compiled, &Check::error("it", rule.clone()), 3).await.unwrap();
         let expected: Vec<serde_json::Value> = serde_json::from_str(expected).unwrap();
         assert_eq!(keys, expected, "{rule:?}");
     }

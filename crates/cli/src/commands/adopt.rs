@@ -85,6 +85,6 @@ pub(crate) async fn run(global: &Global, args: &Adopt, output: Output) -> Outcom
     let told: Vec<String> =
         told.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
     output.line(format!("{} of {} counted: {}", items.len(), count_of(partitions.len(), "interval"), told.join(", ")));
-    output.object(&json!({ "schema": "thrice.adopt/1", "items": items, "exit": exit.number() }));
+    output.object(json!({ "schema": "thrice.adopt/1", "items": items, "exit": exit.number() }));
     Ok(exit)
 }

@@ -89,7 +89,7 @@ pub(crate) async fn run(global: &Global, args: &Closing, direction: Direction, o
     // what cannot be closed because it is not there is not what was asked for
     let refused = items.iter().any(|(_, word)| *word == "not published");
     let exit = if refused { Exit::Refused } else { Exit::Ok };
-    output.object(&json!({
+    output.object(json!({
         "schema": format!("thrice.{}/1", direction.word()),
         "pipeline": loaded.job.name,
         "items": items.iter().map(|(partition, word)| json!({

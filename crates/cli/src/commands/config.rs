@@ -55,7 +55,7 @@ pub(crate) fn run(global: &Global, args: &Config, output: Output) -> Outcome<Exi
         }
     }
     let exit = wrong.as_ref().map_or(Exit::Ok, crate::fault::Failed::exit);
-    output.object(&json!({
+    output.object(json!({
         "schema": "thrice.config/1",
         "settings": settings.iter().map(Setting::json).collect::<Vec<_>>(),
         "errors": wrong.iter().flat_map(|failed| failed.0.iter().map(Fault::json)).collect::<Vec<_>>(),

@@ -68,7 +68,7 @@ pub(crate) async fn run(global: &Global, args: &Demo, output: Output) -> Outcome
     output.line(format!("  cd {FOLDER}"));
     output.line(format!("  thrice status --month {MONTH}     thrice ledger     thrice show {PIPELINE} {DAY}"));
     if shown.identical {
-        output.object(&json!({
+        output.object(json!({
             "schema": "thrice.demo/1", "runs": shown.items, "identical": true, "exit": Exit::Ok.number(),
         }));
         return Ok(Exit::Ok);

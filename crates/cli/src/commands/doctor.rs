@@ -99,7 +99,7 @@ fn end(report: &Report, reached: bool, output: Output) -> Exit {
         (true, 0) => Exit::Ok,
         (true, _) => Exit::Refused,
     };
-    output.object(&json!({
+    output.object(json!({
         "schema": "thrice.doctor/1",
         "checks": report.checks.iter().map(Check::json).collect::<Vec<_>>(),
         "fixed": report.fixed,

@@ -19,7 +19,7 @@ pub(crate) fn run(args: &Explain, output: Output) -> Outcome<Exit> {
     let mut object = head(code);
     object["schema"] = "thrice.explain/1".into();
     object["page"] = page(code).into();
-    output.object(&object);
+    output.object(object);
     Ok(Exit::Ok)
 }
 
@@ -28,7 +28,7 @@ fn all(output: Output) {
         output.line(format!("{code}  {:<11}  {}", code.class().as_str(), code.title()));
     }
     let codes: Vec<Value> = ErrorCode::ALL.iter().map(|code| head(*code)).collect();
-    output.object(&json!({ "schema": "thrice.explain/1", "codes": codes }));
+    output.object(json!({ "schema": "thrice.explain/1", "codes": codes }));
 }
 
 fn head(code: ErrorCode) -> Value {

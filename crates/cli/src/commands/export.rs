@@ -22,7 +22,7 @@ pub(crate) fn run(global: &Global, args: &Export, output: Output) -> Outcome<Exi
             clap_complete::generate(*shell, &mut Cli::command(), "thrice", &mut script);
             let script = String::from_utf8_lossy(&script);
             if output.json {
-                output.object(&json!({ "schema": "thrice.export/1", "shell": shell.to_string(), "script": script }));
+                output.object(json!({ "schema": "thrice.export/1", "shell": shell.to_string(), "script": script }));
             } else {
                 to_stdout(&script);
             }
@@ -35,7 +35,7 @@ pub(crate) fn run(global: &Global, args: &Export, output: Output) -> Outcome<Exi
             }
             let names: Vec<&str> = pages.iter().map(|(name, _)| name.as_str()).collect();
             output.lines(names.iter().map(|name| format!("wrote {}", folder.join(name).display())));
-            output.object(&json!({ "schema": "thrice.export/1", "folder": folder, "written": names }));
+            output.object(json!({ "schema": "thrice.export/1", "folder": folder, "written": names }));
         }
         Export::Schema { file: Some(file), .. } => print_schema(*file, output),
         Export::Schema { file: None, .. } => write_schemas(&Project::root(&global.dir)?, output)?,
@@ -49,7 +49,7 @@ fn print_schema(file: SchemaOf, output: Output) {
         SchemaOf::Pipeline => File::Pipeline,
     });
     if output.json {
-        output.object(&json!({ "schema": "thrice.export/1", "json_schema": schema }));
+        output.object(json!({ "schema": "thrice.export/1", "json_schema": schema }));
     } else {
         to_stdout(&format!("{schema:#}\n"));
     }
@@ -65,7 +65,7 @@ fn write_schemas(root: &Path, output: Output) -> Outcome<()> {
     output.note("a file names its schema in its first line:");
     output.note(format!("  thrice.toml            {}", schema_files::header(File::Project)));
     output.note(format!("  pipelines/NAME.toml    {}", schema_files::header(File::Pipeline)));
-    output.object(&json!({ "schema": "thrice.export/1", "folder": root, "written": written }));
+    output.object(json!({ "schema": "thrice.export/1", "folder": root, "written": written }));
     Ok(())
 }
 

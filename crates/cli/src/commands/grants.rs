@@ -24,7 +24,7 @@ pub(crate) fn run(global: &Global, output: Output) -> Outcome<Exit> {
     let parts: Vec<String> = parts.chain(pipelines.into_iter().map(of_pipeline)).chain([then]).collect();
     let sql = parts.join("\n\n");
     output.lines(sql.lines().map(ToOwned::to_owned));
-    output.object(&json!({ "schema": "thrice.grants/1", "sql": sql, "exit": Exit::Ok.number() }));
+    output.object(json!({ "schema": "thrice.grants/1", "sql": sql, "exit": Exit::Ok.number() }));
     Ok(Exit::Ok)
 }
 

@@ -51,7 +51,7 @@ pub(crate) fn run(global: &Global, args: &Init, output: Output) -> Outcome<Exit>
     for command in &next {
         output.note(format!("  {command}"));
     }
-    output.object(&json!({
+    output.object(json!({
         "schema": "thrice.init/1", "created": written.created, "extended": written.extended,
         "database": server.word(), "next": next, "exit": Exit::Ok.number(),
     }));

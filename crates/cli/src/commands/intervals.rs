@@ -46,7 +46,7 @@ pub(crate) fn run(global: &Global, args: &Intervals, output: Output) -> Outcome<
         let what = count_of(shown.len(), "interval");
         output.note(format!("{unusual} of {what} not as long as usual: the clocks change"));
     }
-    output.object(&object(loaded, &shown));
+    output.object(object(loaded, &shown));
     Ok(Exit::Ok)
 }
 

@@ -19,7 +19,7 @@ pub(crate) async fn run(global: &Global, args: &Ledger, output: Output) -> Outco
     let database = database::find(global, project.as_ref(), output).await?;
     let ledger = database::ledger(&database).await?;
     let runs = ledger.runs(args.pipeline.as_deref(), args.since, args.limit).await?;
-    output.object(&json!({ "schema": "thrice.ledger/1", "runs": runs.iter().map(as_json).collect::<Vec<_>>() }));
+    output.object(json!({ "schema": "thrice.ledger/1", "runs": runs.iter().map(as_json).collect::<Vec<_>>() }));
     if runs.is_empty() {
         output.note("no runs");
         return Ok(Exit::Ok);

@@ -59,7 +59,7 @@ pub(crate) async fn run(global: &Global, args: &Lint, output: Output) -> Outcome
             if readable.is_empty() { "the database was not asked" } else { "the database was asked of the others" };
         output.note(format!("{asked}: correct the errors in the files first"));
     }
-    output.object(&json!({
+    output.object(json!({
         "schema": "thrice.lint/1", "problems": findings.iter().map(Fault::json).collect::<Vec<_>>(), "exit": exit.number(),
     }));
     Ok(exit)

@@ -31,7 +31,7 @@ pub(crate) async fn run(global: &Global, args: &Migrate, output: Output) -> Outc
         (applied, 0) => format!("{head}, {applied} applied"),
         (_, pending) => format!("{head}, {pending} to apply: thrice migrate"),
     });
-    output.object(&json!({
+    output.object(json!({
         "schema": "thrice.migrate/1",
         "current": info.current,
         "known": info.known,

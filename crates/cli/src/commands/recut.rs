@@ -54,7 +54,7 @@ pub(crate) async fn run(global: &Global, args: &Recut, output: Output) -> Outcom
         return Ok(not_needed(loaded, "the ledger does not know it any more", output));
     };
     output.line(format!("{name}  recut: partitions belong to epoch {} from now on", done.interval_epoch));
-    output.object(&json!({
+    output.object(json!({
         "schema": "thrice.recut/1",
         "pipeline": name,
         "outcome": "recut",
@@ -67,7 +67,7 @@ pub(crate) async fn run(global: &Global, args: &Recut, output: Output) -> Outcom
 
 fn not_needed(loaded: &Loaded, why: &str, output: Output) -> Exit {
     output.line(format!("{}  nothing to recut: {why}", loaded.job.name));
-    output.object(&json!({
+    output.object(json!({
         "schema": "thrice.recut/1", "pipeline": loaded.job.name, "outcome": "not_needed", "why": why,
         "old": Value::Null, "new": Value::Null, "next": Value::Null,
     }));

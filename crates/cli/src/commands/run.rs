@@ -203,13 +203,17 @@ fn dry_run(
     (args, as_of): (&Run, Timestamp),
     output: Output,
 ) -> Exit {
-    let mut items = Vec::new();
+    let count = plan.iter().map(|taken| taken.partitions.len()).sum::<usize>();
+    let mut items = Vec::with_capacity(if output.json { count } else { 0 });
     for taken in plan {
         let loaded = taken.loaded;
         for partition in &taken.partitions {
-            let again = if taken.is_revisit(partition) { "  again, for late rows" } else { "" };
-            let span = selection::span_text(loaded, partition);
-            output.line(format!("{}  {}  {span}{again}", loaded.job.name, partition.key));
+            if !output.json {
+                let again = if taken.is_revisit(partition) { "  again, for late rows" } else { "" };
+                let span = selection::span_text(loaded, partition);
+                output.line(format!("{}  {}  {span}{again}", loaded.job.name, partition.key));
+                continue;
+            }
             items.push(json!({
                 "pipeline": loaded.job.name,
                 "interval": selection::interval_json(loaded, partition),
@@ -217,10 +221,10 @@ fn dry_run(
             }));
         }
     }
-    let nothing = items.is_empty() && args.detailed_exitcode;
+    let nothing = count == 0 && args.detailed_exitcode;
     let broken = broken.iter().flat_map(|(_, faults)| faults.iter()).map(|fault| fault.exit);
     let exit = Exit::worst(broken.chain(nothing.then_some(Exit::Nothing)));
-    output.note(format!("{} would run; nothing was written", items.len()));
+    output.note(format!("{count} would run; nothing was written"));
     for (loaded, more) in beyond.iter().filter(|(_, more)| *more > 0) {
         let due = if *more == 1 { "1 more is due".to_owned() } else { format!("{more} more are due") };
         let name = &loaded.job.name;
@@ -232,8 +236,11 @@ fn dry_run(
     }
     let beyond: serde_json::Map<String, serde_json::Value> =
         beyond.iter().map(|(loaded, more)| (loaded.job.name.clone(), json!(more))).collect();
-    output.object(&json!({
-        "schema": "thrice.run/1", "dry_run": true, "items": items, "beyond_catch_up": beyond, "exit": exit.number(),
-    }));
+    let mut object = json!({
+        "schema": "thrice.run/1", "dry_run": true, "beyond_catch_up": beyond, "exit": exit.number(),
+    });
+    // moved, not copied: they may be a hundred thousand
+    object["items"] = items.into();
+    output.object(object);
     exit
 }

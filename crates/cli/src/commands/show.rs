@@ -38,7 +38,7 @@ pub(crate) async fn run(global: &Global, args: &Show, output: Output) -> Outcome
         output.line(format!("{}  {}   never run", partition.key, seen.status.as_str()));
         output.line(format!("  {}", selection::span_text(loaded, partition)));
         output.lines(waiting_text(loaded, seen.status));
-        output.object(&json!({
+        output.object(json!({
             "schema": "thrice.show/1", "interval": selection::interval_json(loaded, partition),
             "status": seen.status.as_str(), "waiting": waiting_json(loaded, seen.status), "flags": [], "runs": [],
         }));
@@ -58,7 +58,7 @@ pub(crate) async fn run(global: &Global, args: &Show, output: Output) -> Outcome
         output.lines(run_lines(run));
     }
     output.lines(detail.last_checks.iter().map(check_line));
-    output.object(&json!({
+    output.object(json!({
         "schema": "thrice.show/1",
         "interval": selection::interval_json(loaded, partition),
         "status": seen.status.as_str(),

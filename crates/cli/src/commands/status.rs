@@ -81,7 +81,7 @@ pub(crate) async fn run(global: &Global, args: &Status, output: Output) -> Outco
     }
     let unmet = unmet_requirement(args.require, required, &unmet);
     let exit = unmet.as_ref().map_or(Exit::Ok, |fault| fault.exit);
-    output.object(&json!({
+    output.object(json!({
         "schema": "thrice.status/1", "pipelines": objects,
         "required": args.require.map(Require::word), "met": unmet.is_none(), "exit": exit.number(),
     }));

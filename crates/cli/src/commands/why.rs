@@ -46,7 +46,7 @@ pub(crate) async fn run(global: &Global, args: &Args, output: Output) -> Outcome
     }
     let advice = words.advice(&why);
     output.lines(advice.lines());
-    output.object(&json!({
+    output.object(json!({
         "schema": "thrice.why/1",
         "pipeline": loaded.job.name,
         "interval": selection::interval_json(loaded, &partition),

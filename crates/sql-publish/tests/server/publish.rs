@@ -190,12 +190,11 @@ async fn rows_that_nobody_accounts_for_stop_a_first_publish() {
     assert_eq!(*error.kind(), ErrorKind::ExistingRows { rows: 2 });
     assert_eq!(one(&client, ALL).await, before);
     let prepared = road.prepare(&mut client).await.unwrap();
-    let transaction = client.transaction().await.unwrap();
     let statements = StatementCache::default();
     let look = Some((&prepared.target, &road.bounds));
-    let seen = look_and_pin(&transaction, look, &road.session, &road.timeouts, &statements, &road.stop);
-    assert_eq!(seen.await.unwrap(), Some(2));
-    transaction.commit().await.unwrap();
+    let seen = look_and_pin(&mut client, look, &road.session, &road.timeouts, &statements, &road.stop).await.unwrap();
+    assert_eq!(seen.1, Some(2));
+    drop(seen);
     client.batch_execute("delete from m.t where day = '2026-03-24'").await.unwrap();
     assert_eq!(road.run(&mut client, "2").await.unwrap().rows_inserted, 3);
 }

@@ -107,7 +107,9 @@ impl<'p> Call<'p> {
             output.fault(&fault);
         }
         self.outcomes.push(report.outcome.as_str());
-        self.items.push(item(loaded, &report, stop.exit()));
+        if output.json {
+            self.items.push(item(loaded, &report, stop.exit()));
+        }
     }
 
     /// A pipeline that cannot be run at all does not stop the others.
@@ -144,9 +146,10 @@ impl<'p> Call<'p> {
         }
         let causes: std::collections::BTreeSet<u8> =
             self.exits.iter().map(|exit| exit.of_signal(stop.exit()).number()).collect();
-        self.output.object(&json!({
-            "schema": "thrice.run/1", "items": self.items, "exit": exit.number(), "causes": causes,
-        }));
+        let mut object = json!({ "schema": "thrice.run/1", "exit": exit.number(), "causes": causes });
+        // moved, not copied: they may be many
+        object["items"] = Value::Array(self.items);
+        self.output.object(object);
         exit
     }
 }
