@@ -105,7 +105,9 @@ impl Runner {
         let over = self.patience.token();
         let dropped = match self.client_and_statements().await {
             Ok((client, statements)) => {
-                names.iter().for_each(|name| statements.forget(name.table().table.as_str()));
+                for name in names {
+                    statements.forget(name.table().table.as_str());
+                }
                 on_data(&over, "drop staging tables", staging::drop_staging(client, names, timeouts, stop)).await
             }
             Err(problem) => {

@@ -13,6 +13,7 @@ use crate::{
     error::{ErrorKind, PublishError},
     probe::Probe,
     statement::Statement,
+    statement_cache::InForce,
     steps::{Answer, Ask, Param, Steps, answered, one_row},
 };
 
@@ -271,7 +272,7 @@ impl SetPins<'_> {
     ) -> Result<(Pinned, tokio_postgres::Row, Vec<Answer>), PublishError> {
         let wish = self.pins.limit_wish();
         let known = steps.kept().and_then(|kept| kept.limit(&wish));
-        let (pinned, row, answers) = if let Some(limit) = known {
+        let (pinned, row, answers) = if let Some(InForce(limit)) = known {
             steps.limit(limit);
             let all: Vec<_> = std::iter::once((self.ask(), step)).chain(asks.iter().copied()).collect();
             let mut answers = steps.ask_in_steps(&all, probe).await?.into_iter();
@@ -287,7 +288,7 @@ impl SetPins<'_> {
             (pinned, row, steps.ask_in_steps(asks, probe).await?)
         };
         if let Some(kept) = steps.kept() {
-            kept.put_limit(wish, pinned.statement_timeout());
+            kept.put_limit(wish, InForce(pinned.statement_timeout()));
         }
         Ok((pinned, row, answers))
     }

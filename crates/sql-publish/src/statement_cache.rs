@@ -15,12 +15,16 @@ use std::{
 
 use tokio_postgres::{Client, Statement, types::Type};
 
+/// A `statement_timeout` as the server answered; `None`: there is none.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct InForce(pub(crate) Option<Duration>);
+
 /// Prepared statements of one connection. Belongs to it and to no other: throw both away together.
 #[derive(Debug, Default)]
 pub struct StatementCache {
     known: Mutex<HashMap<String, Statement>>,
     /// What the server answered when a `statement_timeout` was asked for: its role may have one of its own.
-    limits: Mutex<HashMap<String, Option<Duration>>>,
+    limits: Mutex<HashMap<String, InForce>>,
     off: AtomicBool,
 }
 
@@ -63,11 +67,11 @@ impl StatementCache {
     }
 
     /// The limit that the server answered with to these settings on this connection; `None`: they have not been asked for.
-    pub(crate) fn limit(&self, asked: &str) -> Option<Option<Duration>> {
+    pub(crate) fn limit(&self, asked: &str) -> Option<InForce> {
         self.limits.lock().unwrap_or_else(PoisonError::into_inner).get(asked).copied()
     }
 
-    pub(crate) fn put_limit(&self, asked: String, answered: Option<Duration>) {
+    pub(crate) fn put_limit(&self, asked: String, answered: InForce) {
         self.limits.lock().unwrap_or_else(PoisonError::into_inner).insert(asked, answered);
     }
 
