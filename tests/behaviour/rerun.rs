@@ -226,3 +226,37 @@ async fn an_empty_day_is_a_result() -> Result<()> {
     assert_eq!(bench.db.rows("select at from m.t").await?, ["2025-03-03 23:59:59.999999+00"]);
     Ok(())
 }
+
+/// Small partitions of one call share a staging table. Somebody who drops it between two of them costs another table.
+#[tokio::test(flavor = "multi_thread")]
+async fn partitions_of_one_call_share_a_staging_table() -> Result<()> {
+    let bench = shops().await?;
+    let days = ["2025-03-02", "2025-03-03", "2025-03-04"];
+    bench.call(&format!("run t {}", days.join(" ")))?.expect_code(0);
+    let names = "select count(distinct staging_relation) from thrice.pipeline_run_ledger";
+    assert_eq!(bench.db.value(names).await?, "1");
+    assert_eq!(bench.staging_tables().await?, 0, "and it is gone with the call");
+    let once = bench.db.value(LOGICAL).await?;
+
+    bench.db.execute("update m.src set v = v + 1").await?;
+    let running =
+        bench.thrice(&format!("run t {}", days.join(" "))).failpoints("after_commit=return(sleep:700)").start()?;
+    let published = "select count(*) from thrice.publications where kind = 'publish'";
+    for wanted in ["4", "5", "6"] {
+        bench.wait_for(published, wanted, std::time::Duration::from_secs(30)).await?;
+        // neither a sweep of another call nor doctor takes it from a worker that lives
+        bench.call("run t 2025-03-06 --early")?;
+        assert_eq!(bench.staging_tables().await?, 1);
+        let table = bench
+            .db
+            .value("select relname from pg_class where relnamespace = 'thrice_staging'::regnamespace and relkind = 'r'")
+            .await?;
+        bench.db.execute(&format!("drop table thrice_staging.{table}")).await?;
+    }
+    running.wait()?.expect_code(0);
+    assert_eq!(bench.staging_tables().await?, 0);
+    bench.db.execute("update m.src set v = v - 1").await?;
+    bench.call(&format!("run t {}", days.join(" ")))?.expect_code(0);
+    assert_eq!(bench.db.value(LOGICAL).await?, once);
+    Ok(())
+}

@@ -59,7 +59,8 @@ pub(crate) async fn find(global: &Global, project: Option<&Project>, output: Out
 
 /// Opens the ledger, whatever its version.
 pub(crate) async fn open(settings: &ConnectionSettings) -> Outcome<Ledger> {
-    let error = match Ledger::open(settings).await {
+    // a command asks one thing after the other
+    let error = match Ledger::open_with(settings, 1).await {
         Ok(ledger) => return Ok(ledger),
         Err(error) => error,
     };

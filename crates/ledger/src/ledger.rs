@@ -16,7 +16,14 @@ const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(30);
 /// A connection that nobody used for so long is asked whether it still lives before it is used.
 const ASKED_AFTER: Duration = Duration::from_secs(1);
 
-/// The ledger of one database. Cheap to clone; clones share their connections (three at most).
+/// The pool says nothing of a server that refuses; after this long a connection of our own asks why.
+const A_MOMENT: Duration = Duration::from_millis(250);
+
+/// Connections of a ledger that does not say how many.
+const CONNECTIONS: u32 = 3;
+
+/// The ledger of one database. Cheap to clone; clones share their connections (three at most, or as many as
+/// [`Ledger::open_with`] was told).
 #[derive(Debug, Clone)]
 pub struct Ledger {
     pub(crate) pool: PgPool,
@@ -30,31 +37,31 @@ impl Ledger {
     /// [`ErrorKind::Unreachable`], [`ErrorKind::Authentication`], [`ErrorKind::NoDatabase`],
     /// [`ErrorKind::ServerTooOld`].
     pub async fn open(settings: &ConnectionSettings) -> Result<Self, LedgerError> {
-        // The pool would hide why it cannot connect, and try again for a long time: ask once ourselves.
-        let connection = connect(settings).await?;
-        let version = connection.server_version_num();
-        connection.close().await?;
+        Self::open_with(settings, CONNECTIONS).await
+    }
+
+    /// The same with at most so many connections; calls wait for one another where they are few. One is right for a
+    /// process that asks one thing after the other: what the server has looked up for a connection, it need not look up
+    /// for another.
+    ///
+    /// # Errors
+    /// As [`Ledger::open`].
+    pub async fn open_with(settings: &ConnectionSettings, connections: u32) -> Result<Self, LedgerError> {
+        let pool = pool(settings, connections);
+        // The pool would hide why it cannot connect, and try again for a long time: then ask ourselves.
+        let version = match tokio::time::timeout(A_MOMENT, pool.acquire()).await {
+            Ok(Ok(connection)) => connection.server_version_num(),
+            Ok(Err(_)) | Err(_) => {
+                let connection = connect(settings).await?;
+                let version = connection.server_version_num();
+                connection.close().await?;
+                version
+            }
+        };
         if version.is_some_and(|number| number / 10_000 < ServerVersion::OLDEST) {
             let what = format!("the server is older than PostgreSQL {}", ServerVersion::OLDEST);
             return Err(LedgerError::new(ErrorKind::ServerTooOld, what));
         }
-        let pool = PgPoolOptions::new()
-            .max_connections(3)
-            .acquire_timeout(ACQUIRE_TIMEOUT)
-            // A worker's sign of life is one of these connections until its first heartbeat: none may be retired.
-            .idle_timeout(None)
-            .max_lifetime(None)
-            // A connection that was of use a moment ago is not asked whether it lives: a claim would wait for one more answer.
-            .test_before_acquire(false)
-            .before_acquire(|connection, seen| {
-                Box::pin(async move {
-                    if seen.idle_for > ASKED_AFTER {
-                        connection.ping().await?;
-                    }
-                    Ok(true)
-                })
-            })
-            .connect_lazy_with(options(settings));
         Ok(Self { pool, settings: settings.clone() })
     }
 
@@ -74,6 +81,26 @@ impl Ledger {
     pub const fn grants_sql() -> &'static str {
         include_str!("../grants.sql")
     }
+}
+
+fn pool(settings: &ConnectionSettings, connections: u32) -> PgPool {
+    PgPoolOptions::new()
+        .max_connections(connections)
+        .acquire_timeout(ACQUIRE_TIMEOUT)
+        // A worker's sign of life is one of these connections until its first heartbeat: none may be retired.
+        .idle_timeout(None)
+        .max_lifetime(None)
+        // A connection that was of use a moment ago is not asked whether it lives: a claim would wait for one more answer.
+        .test_before_acquire(false)
+        .before_acquire(|connection, seen| {
+            Box::pin(async move {
+                if seen.idle_for > ASKED_AFTER {
+                    connection.ping().await?;
+                }
+                Ok(true)
+            })
+        })
+        .connect_lazy_with(options(settings))
 }
 
 /// A connection of its own, outside the pool.

@@ -104,10 +104,13 @@ impl Runner {
         let limit = if self.patience.is_over() { SHORT_FAREWELL } else { FAREWELL };
         // what is left is dropped by whoever runs the pipeline next
         let _late = tokio::time::timeout(limit, self.drop_spent(&CancellationToken::new())).await;
-        if let Some(data) = self.data {
-            data.close(limit.min(Duration::from_secs(2))).await;
-        }
-        tokio::time::timeout(limit, self.lease.close()).await.unwrap_or_else(|_| Err(LedgerError::given_up()))
+        let data = async {
+            if let Some(data) = self.data {
+                data.close(limit.min(Duration::from_secs(2))).await;
+            }
+        };
+        let ((), ended) = tokio::join!(data, tokio::time::timeout(limit, self.lease.close()));
+        ended.unwrap_or_else(|_| Err(LedgerError::given_up()))
     }
 
     /// The connection for the work, made anew where the last one is gone.

@@ -7,8 +7,9 @@ use thrice_sql_publish::{
     SqlValue, Statement, StatementCache,
     error::ErrorKind,
     probe::{self, Probe, Quiet},
+    query::UserQuery,
     session::{Limit, Timeouts},
-    staging::{Place, StageRequest, StagingName, drop_staging, stage, verify_staging},
+    staging::{EMPTY, Emptying, Place, StageRequest, StagingName, drop_staging, stage, verify_staging},
     staging_mode::{Durable, StagingMode},
 };
 use tokio_postgres::types::Type;
@@ -425,4 +426,78 @@ async fn another_way_to_stage_needs_no_change_of_the_strategy() {
     assert!(
         matches!(outcome, thrice_sql_publish::publish::PublishOutcome::Committed(published) if published.rows_inserted == 5)
     );
+}
+
+#[tokio::test]
+async fn a_table_whose_rows_are_spent_takes_the_next_ones() {
+    let (_db, mut client) = Scratch::with("create schema m; create table m.t (day date, n int)").await;
+    let road =
+        Road::new("m.t", "day", "select date '2026-03-24' as day, n from generate_series(1, 5) n", day("2026-03-24"));
+    let prepared = road.prepare(&mut client).await.unwrap();
+    let first = road.stage(&mut client, &prepared, "1").await.unwrap();
+    assert!(!first.comes_again);
+    let (name, statements) = (StagingName::of("m.t", "1").unwrap(), StatementCache::default());
+    // twice each: the statements are prepared, then used again, and a truncated table is planned for anew
+    for (emptying, rows) in [
+        (Emptying::Delete, 3),
+        (Emptying::Delete, 0),
+        (Emptying::Truncate, 7),
+        (Emptying::Truncate, 2),
+        (Emptying::Delete, 4),
+    ] {
+        let query = format!("select date '2026-03-24' as day, n + 10 as n from generate_series(1, {rows}) n");
+        let query = UserQuery::new(query, Vec::new());
+        let request = StageRequest {
+            target: &prepared.target,
+            columns: &prepared.columns,
+            query: &query,
+            staging: name.table(),
+            place: Place::Spent(emptying),
+            session: &road.session,
+            timeouts: &road.timeouts,
+            owner: None,
+            after: &|_| Vec::new(),
+            probe: &Quiet,
+            statements: &statements,
+            stop: &road.stop,
+        };
+        let staged = stage(&mut client, &request).await.unwrap();
+        assert!(staged.comes_again);
+        assert_eq!(staged.content.rows, rows, "{emptying:?}");
+        let held = format!("select concat_ws(' ', count(*), min(n), max(n)) from {}", staged.relation);
+        let expected = if rows == 0 { "0".to_owned() } else { format!("{rows} 11 {}", 10 + rows) };
+        assert_eq!(one(&client, &held).await, expected, "nothing of the rows before");
+        let outcome = road.publish(&mut client, &prepared, &staged, thrice_sql_publish::publish::Gate::default()).await;
+        let thrice_sql_publish::publish::PublishOutcome::Committed(done) = outcome else { panic!("{outcome:?}") };
+        assert_eq!(done.content, staged.content);
+    }
+    // a failure leaves the table and its rows as they were
+    let failing = "select date '2026-03-24' as day, 1 / (n - 2) as n from generate_series(1, 3) n";
+    let query = UserQuery::new(failing, Vec::new());
+    let request = |emptying, stop| StageRequest {
+        target: &prepared.target,
+        columns: &prepared.columns,
+        query: &query,
+        staging: name.table(),
+        place: Place::Spent(emptying),
+        session: &road.session,
+        timeouts: &road.timeouts,
+        owner: None,
+        after: &|_| Vec::new(),
+        probe: &Quiet,
+        statements: &statements,
+        stop,
+    };
+    for emptying in [Emptying::Delete, Emptying::Truncate] {
+        let error = stage(&mut client, &request(emptying, &road.stop)).await.unwrap_err();
+        assert_eq!(code(&error), "22012");
+        assert_eq!(one(&client, &format!("select count(*) from {}", name.table())).await, "4");
+    }
+    // gone meanwhile: the step that fails is the one that tells the caller to make another
+    client.batch_execute(&format!("drop table {}", name.table())).await.unwrap();
+    for emptying in [Emptying::Delete, Emptying::Truncate] {
+        let error = stage(&mut client, &request(emptying, &road.stop)).await.unwrap_err();
+        assert_eq!((error.what(), code(&error).as_str()), (EMPTY, "42P01"));
+    }
+    assert_eq!(one(&client, "select 1").await, "1", "the connection is still good");
 }
