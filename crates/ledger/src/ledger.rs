@@ -49,14 +49,13 @@ impl Ledger {
     pub async fn open_with(settings: &ConnectionSettings, connections: u32) -> Result<Self, LedgerError> {
         let pool = pool(settings, connections);
         // The pool would hide why it cannot connect, and try again for a long time: then ask ourselves.
-        let version = match tokio::time::timeout(A_MOMENT, pool.acquire()).await {
-            Ok(Ok(connection)) => connection.server_version_num(),
-            Ok(Err(_)) | Err(_) => {
-                let connection = connect(settings).await?;
-                let version = connection.server_version_num();
-                connection.close().await?;
-                version
-            }
+        let version = if let Ok(Ok(connection)) = tokio::time::timeout(A_MOMENT, pool.acquire()).await {
+            connection.server_version_num()
+        } else {
+            let connection = connect(settings).await?;
+            let version = connection.server_version_num();
+            connection.close().await?;
+            version
         };
         if version.is_some_and(|number| number / 10_000 < ServerVersion::OLDEST) {
             let what = format!("the server is older than PostgreSQL {}", ServerVersion::OLDEST);

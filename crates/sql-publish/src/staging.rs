@@ -159,7 +159,8 @@ pub async fn stage(client: &mut Client, request: &StageRequest<'_>) -> Result<St
     Ok(staged)
 }
 
-/// The caller's statements, and COMMIT in the flight of the last one: where that fails, COMMIT rolls back.
+/// The caller's statements, and COMMIT: in the flight of the last one, where a failure makes it roll back, unless an answer
+/// has to be looked at first.
 async fn end(
     steps: &Steps<'_>,
     transaction: &OpenTransaction<'_>,
@@ -175,13 +176,20 @@ async fn end(
     if let Some((_, step)) = asks.last_mut() {
         *step = Some(probe::STAGE_MARKED);
     }
-    asks.push((Ask::again(COMMIT, "commit", &[]), None));
+    let commit = Ask::again(COMMIT, "commit", &[]);
+    let looks = statements.iter().any(Statement::needs_row);
+    if !looks {
+        asks.push((commit, None));
+    }
     steps.check_stop(COMMIT)?;
     let answers = steps.ask_in_steps(&asks, request.probe).await?;
-    transaction.has_ended();
-    for (statement, answer) in statements.iter().zip(answers.into_iter().skip(1)) {
-        answered(statement, answer)?;
+    if looks {
+        for (statement, answer) in statements.iter().zip(answers.into_iter().skip(1)) {
+            answered(statement, answer)?;
+        }
+        steps.ask(commit).await?;
     }
+    transaction.has_ended();
     Ok(())
 }
 
