@@ -17,8 +17,9 @@ use crate::{
     columns::identifier,
     error::PublishError,
     finding::Finding,
+    open_transaction::{OpenTransaction, READ_ONLY},
     session::{Pins, Timeouts, get, pin},
-    steps::Steps,
+    steps::{Ask, Steps},
 };
 
 /// What the pipeline says about its target.
@@ -114,14 +115,9 @@ pub async fn examine(
     timeouts: &Timeouts,
     stop: &CancellationToken,
 ) -> Result<Examination, PublishError> {
-    let transaction = client
-        .build_transaction()
-        .read_only(true)
-        .start()
-        .await
-        .map_err(|error| PublishError::driver("begin", error))?;
+    let transaction = OpenTransaction::new(client, READ_ONLY);
     let examination = {
-        let mut steps = Steps::new(&transaction, stop);
+        let mut steps = Steps::opening(&transaction, stop);
         let pinned = pin(&steps, &Pins::tool().and(Pins::timeouts(timeouts))).await?;
         steps.limit(pinned.statement_timeout());
         look(&steps, request).await?
@@ -149,10 +145,17 @@ async fn look(steps: &Steps<'_>, request: &ExamineRequest) -> Result<Examination
     }
     let oid: [crate::steps::Param<'_>; 1] = [(&relation.oid as _, Type::OID)];
 
+    let [columns_found, uniques, behind] = steps
+        .ask_all([
+            Ask::once("read the target's columns", include_str!("../sql/columns.sql"), &oid),
+            Ask::once("read the target's indexes", include_str!("../sql/unique_indexes.sql"), &oid),
+            Ask::once("read what is behind the target", include_str!("../sql/behind_the_table.sql"), &oid),
+        ])
+        .await?;
     let mut columns = Vec::new();
     let mut base_types = Vec::new();
-    for row in steps.rows("read the target's columns", include_str!("../sql/columns.sql"), &oid).await? {
-        let (column, base_type) = column_of(&row)?;
+    for row in &columns_found.rows {
+        let (column, base_type) = column_of(row)?;
         columns.push(column);
         base_types.push(base_type);
     }
@@ -173,12 +176,11 @@ async fn look(steps: &Steps<'_>, request: &ExamineRequest) -> Result<Examination
     }
     findings.extend(published_at_findings(request, &columns));
 
-    let uniques = steps.rows("read the target's indexes", include_str!("../sql/unique_indexes.sql"), &oid).await?;
-    findings.extend(key_findings(request, &columns, &uniques)?);
+    findings.extend(key_findings(request, &columns, &uniques.rows)?);
 
     let mut has_triggers = false;
-    for row in steps.rows("read what is behind the target", include_str!("../sql/behind_the_table.sql"), &oid).await? {
-        let behind = Behind::of(&row)?;
+    for row in &behind.rows {
+        let behind = Behind::of(row)?;
         has_triggers |= behind.kind == "trigger";
         findings.extend(behind.finding(table));
     }

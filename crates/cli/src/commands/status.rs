@@ -17,7 +17,8 @@ use thrice_core::time::Timestamp;
 use thrice_ledger::{ErrorKind, Ledger, PartitionRow, PipelineCut};
 
 use self::calendar::calendar;
-use self::history::{History, InAll};
+pub(crate) use self::history::History;
+use self::history::InAll;
 use crate::args::{Global, Require, Status};
 use crate::cut::is_of_file;
 use crate::exit_code::Exit;

@@ -10,7 +10,7 @@ use thrice_core::schedule::Partition;
 use thrice_core::time::Timestamp;
 use thrice_ledger::Ledger;
 
-use crate::commands::status::{Seen, known, statuses};
+use crate::commands::status::{History, Seen, known, statuses};
 use crate::exit_code::Exit;
 use crate::fault::{Fault, Outcome};
 use crate::output::Output;
@@ -34,28 +34,43 @@ pub(super) struct Due {
 }
 
 pub(super) async fn due(ledger: &Ledger, loaded: &Loaded, as_of: Timestamp) -> Outcome<Due> {
+    if loaded.job.late.revisits().is_empty() && loaded.job.late.close_after().is_none() {
+        return due_once(ledger, loaded, as_of).await;
+    }
     let statuses = statuses(ledger, loaded, as_of).await?;
     let (mut partitions, mut beyond) = to_run_and_beyond(loaded, &statuses, as_of);
     let late = late(loaded, &statuses, as_of);
-    let left = statuses
-        .values()
-        .rev()
-        .filter_map(|seen| {
-            let class = match (seen.status, seen.failed_over_published) {
-                (PartitionStatus::Failed(class), _) if !seen.failed_with_other_code => class,
-                // only where a revisit would run: a published partition that somebody failed to recompute stands as it is
-                (_, Some(run)) if late.failed.contains(&seen.key) => run.class,
-                _ => return None,
-            };
-            Some((of_class(class), seen.key.clone()))
-        })
-        .collect();
+    let left = left(&statuses, &late.failed);
     let revisits = late.to_run.partitions.iter().map(|partition| partition.interval.start()).collect();
     partitions.extend(late.to_run.partitions);
     partitions.sort_by_key(|partition| std::cmp::Reverse(partition.interval.start()));
     beyond += late.to_run.beyond;
     let over = over(&statuses);
     Ok(Due { partitions, beyond, left, revisits, over })
+}
+
+/// The same for a pipeline whose published partitions stand as they are: of those only the edges are read.
+async fn due_once(ledger: &Ledger, loaded: &Loaded, as_of: Timestamp) -> Outcome<Due> {
+    let history = History::load(ledger, loaded, as_of).await?;
+    let (partitions, beyond) = loaded.due.to_run_and_beyond(&loaded.job.schedule, as_of, |start| {
+        history.is_in_stretch(start) || history.unsettled().get(&start).is_some_and(is_settled)
+    });
+    let left = left(history.unsettled(), &BTreeSet::new());
+    Ok(Due { partitions, beyond, left, revisits: BTreeSet::new(), over: over(history.unsettled()) })
+}
+
+/// Partitions that failed for good, newest first. `late`: keys of published ones whose revisit did.
+fn left(statuses: &BTreeMap<Timestamp, Seen>, late: &BTreeSet<String>) -> Vec<(Exit, String)> {
+    let left = statuses.values().rev().filter_map(|seen| {
+        let class = match (seen.status, seen.failed_over_published) {
+            (PartitionStatus::Failed(class), _) if !seen.failed_with_other_code => class,
+            // only where a revisit would run: a published partition that somebody failed to recompute stands as it is
+            (_, Some(run)) if late.contains(&seen.key) => run.class,
+            _ => return None,
+        };
+        Some((of_class(class), seen.key.clone()))
+    });
+    left.collect()
 }
 
 /// Revisits of published partitions.
@@ -112,13 +127,13 @@ fn to_run_and_beyond(
     statuses: &BTreeMap<Timestamp, Seen>,
     as_of: Timestamp,
 ) -> (Vec<Partition>, usize) {
-    loaded.due.to_run_and_beyond(&loaded.job.schedule, as_of, |start| {
-        statuses.get(&start).is_some_and(|seen| {
-            // an open outcome, or the claim of a worker that may be dead: running it asks the ledger first;
-            // other code than the one that failed gets its own chance
-            seen.status.is_settled() && seen.status != PartitionStatus::Running && !seen.failed_with_other_code
-        })
-    })
+    loaded.due.to_run_and_beyond(&loaded.job.schedule, as_of, |start| statuses.get(&start).is_some_and(is_settled))
+}
+
+/// An open outcome, or the claim of a worker that may be dead, is not: running it asks the ledger first. Other code than
+/// the one that failed gets its own chance.
+fn is_settled(seen: &Seen) -> bool {
+    seen.status.is_settled() && seen.status != PartitionStatus::Running && !seen.failed_with_other_code
 }
 
 const fn of_class(class: Option<FailureClass>) -> Exit {
