@@ -9,11 +9,13 @@
 -- Not flushed to disk unless something was taken over: whatever a worker writes under its token comes later in the write-ahead log,
 -- so a crash that loses the claim loses all of that as well. After a take-over somebody may act on "the other has not published".
 -- The update is also the barrier of `resolve`: it has waited for whoever held the row, and the token it hands out shuts out older ones.
-with wish as materialized (
+with cut as materialized (            -- the lock keeps a recut off until the claim stands, and then sees it
+  select y.pipeline_id from thrice.pipelines y where y.pipeline_id = $2::int4 and y.interval_epoch = $3::int4 for key share
+), wish as materialized (
   select u.*
     from unnest($5::timestamptz[], $6::timestamptz[], $7::text[], $9::date[])
          with ordinality as u (interval_start, interval_end, interval_key, target_date, place)
-   where exists (select from thrice.pipelines y where y.pipeline_id = $2::int4 and y.interval_epoch = $3::int4)
+   where exists (select from cut)
 ), open as materialized (
   select w.*, p.partition_id
     from wish w left join thrice.partitions p

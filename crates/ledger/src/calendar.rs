@@ -119,6 +119,17 @@ impl Ledger {
         Ok(stretches)
     }
 
+    /// Where the partitions of those stretches begin, in their order.
+    pub async fn published_starts(&self, cut: &PipelineCut, from: Timestamp) -> Result<Vec<Timestamp>, LedgerError> {
+        let from = moment(from);
+        let found = sqlx::query_file!("sql/published_starts.sql", cut.pipeline_id, cut.interval_epoch, from as _)
+            .fetch_one(&self.pool)
+            .await?;
+        let starts =
+            found.starts.into_iter().map(|at| Timestamp::from_microsecond(at).map_err(LedgerError::unreadable));
+        starts.collect()
+    }
+
     /// The partitions whose intervals start at an instant or later and that are in no published stretch: claimed, failed,
     /// not published.
     pub async fn unsettled(&self, cut: &PipelineCut, from: Timestamp) -> Result<Vec<PartitionRow>, LedgerError> {

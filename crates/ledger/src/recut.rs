@@ -18,6 +18,8 @@ pub struct Recut {
     pub interval_epoch: i32,
     /// How many partitions of the old epoch have a receipt.
     pub published: i64,
+    /// How many partitions somebody was working on: those runs publish nothing.
+    pub shut_out: u64,
 }
 
 impl Ledger {
@@ -45,19 +47,19 @@ impl Ledger {
             record.keeps_target(&had.target)?;
         }
         let next = had.interval_epoch + 1;
-        sqlx::query_file!("sql/shut_out.sql", had.pipeline_id, next).execute(&mut *transaction).await?;
+        sqlx::query_file!("sql/lock_cut.sql", had.pipeline_id).fetch_one(&mut *transaction).await?;
+        let shut_out = sqlx::query_file!("sql/shut_out.sql", had.pipeline_id, next).execute(&mut *transaction).await?;
         let row =
             sqlx::query_file!("sql/recut.sql", had.pipeline_id, record.grain, record.time_zone, asked, reason.as_str())
                 .fetch_one(&mut *transaction)
                 .await?;
         transaction.commit().await?;
-        // a claim that was made in that very moment still saw the old epoch
-        sqlx::query_file!("sql/shut_out.sql", had.pipeline_id, next).execute(&self.pool).await?;
         Ok(Some(Recut {
             old_grain: row.grain,
             old_time_zone: row.time_zone,
             interval_epoch: row.interval_epoch,
             published: row.published,
+            shut_out: shut_out.rows_affected(),
         }))
     }
 }

@@ -33,6 +33,11 @@ pub(crate) async fn run(global: &Global, args: &Recut, output: Output) -> Outcom
         ));
     };
     let rows = published(&ledger, &cut).await?;
+    // what an earlier cut left in the table is not accounted for either
+    let mut earlier = Vec::new();
+    for interval_epoch in 1..cut.interval_epoch {
+        earlier.extend(published(&ledger, &PipelineCut { interval_epoch, ..cut.clone() }).await?);
+    }
     if rows.is_empty() {
         return Ok(not_needed(
             loaded,
@@ -47,20 +52,26 @@ pub(crate) async fn run(global: &Global, args: &Recut, output: Output) -> Outcom
     if !args.keep_rows {
         refuse_rows(&database, loaded, name).await?;
     }
-    output.lines(lines(loaded, &cut, &rows));
+    let range = range_of(loaded, rows.iter().chain(&earlier));
+    output.lines(lines(loaded, &cut, &rows, range.as_ref()));
     consent::ask(global, &question(name, &cut, &rows))?;
     let actor = database::actor(&database, global);
     let Some(done) = thrice_runner::recut(&ledger, &loaded.job, &actor, &reason).await? else {
         return Ok(not_needed(loaded, "the ledger does not know it any more", output));
     };
     output.line(format!("{name}  recut: partitions belong to epoch {} from now on", done.interval_epoch));
+    if done.shut_out > 0 {
+        let runs = count_of(usize::try_from(done.shut_out).unwrap_or(usize::MAX), "run");
+        output.note(format!("{name}: {runs} of the old cut under way will publish nothing"));
+    }
     output.object(json!({
         "schema": "thrice.recut/1",
         "pipeline": name,
         "outcome": "recut",
         "old": { "grain": done.old_grain, "zone": done.old_time_zone, "interval_epoch": cut.interval_epoch, "published": done.published },
+        "shut_out": done.shut_out,
         "new": { "grain": loaded.job.schedule.grain().to_string(), "zone": loaded.job.schedule.zone().name(), "interval_epoch": done.interval_epoch },
-        "next": range_of(loaded, &rows).map(|(first, last)| adopt(name, &first, &last)),
+        "next": range.map(|(first, last)| adopt(name, &first, &last)),
     }));
     Ok(Exit::Ok)
 }
@@ -122,7 +133,12 @@ async fn refuse_rows(database: &Database, loaded: &Loaded, name: &str) -> Outcom
 }
 
 /// Both cuts, and what becomes of the rows.
-fn lines(loaded: &Loaded, cut: &PipelineCut, rows: &[PartitionRow]) -> Vec<String> {
+fn lines(
+    loaded: &Loaded,
+    cut: &PipelineCut,
+    rows: &[PartitionRow],
+    range: Option<&(Partition, Partition)>,
+) -> Vec<String> {
     let (name, schedule) = (&loaded.job.name, &loaded.job.schedule);
     let keys = match rows {
         [only] => only.interval_key.clone(),
@@ -143,8 +159,8 @@ fn lines(loaded: &Loaded, cut: &PipelineCut, rows: &[PartitionRow]) -> Vec<Strin
     if closed > 0 {
         lines.push(format!("  {} of them closed: in the new cut nothing is", count_of(closed, "partition")));
     }
-    if let Some((first, last)) = range_of(loaded, rows) {
-        lines.push(format!("  until they are recorded   {}", adopt(name, &first, &last)));
+    if let Some((first, last)) = range {
+        lines.push(format!("  until they are recorded   {}", adopt(name, first, last)));
         lines.push(format!(
             "  or replaced               thrice run {name} {} --overwrite-existing --reason \"…\"",
             first.key
@@ -168,10 +184,14 @@ fn question(name: &str, cut: &PipelineCut, rows: &[PartitionRow]) -> String {
 }
 
 /// The first and the last interval of the new cut over what is published.
-fn range_of(loaded: &Loaded, rows: &[PartitionRow]) -> Option<(Partition, Partition)> {
+fn range_of<'r>(
+    loaded: &Loaded,
+    rows: impl Iterator<Item = &'r PartitionRow> + Clone,
+) -> Option<(Partition, Partition)> {
     let (schedule, due) = (&loaded.job.schedule, &loaded.due);
-    let first = schedule.first_from(rows.first()?.interval_start.max(due.start))?;
-    let end = due.end.map_or(rows.last()?.interval_end, |end| end.min(rows.last().map_or(end, |row| row.interval_end)));
+    let first = schedule.first_from(rows.clone().map(|row| row.interval_start).min()?.max(due.start))?;
+    let end = rows.map(|row| row.interval_end).max()?;
+    let end = due.end.map_or(end, |last| last.min(end));
     let before_end = Timestamp::from_microsecond(end.as_microsecond() - 1).ok()?;
     let last = schedule.partition_at(before_end).filter(|last| last.interval.start() >= first.interval.start())?;
     Some((first, last))

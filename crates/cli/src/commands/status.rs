@@ -17,8 +17,7 @@ use thrice_core::time::Timestamp;
 use thrice_ledger::{ErrorKind, Ledger, PartitionRow, PipelineCut};
 
 use self::calendar::calendar;
-pub(crate) use self::history::History;
-use self::history::InAll;
+use self::history::{History, InAll};
 use crate::args::{Global, Require, Status};
 use crate::cut::is_of_file;
 use crate::exit_code::Exit;
@@ -121,7 +120,7 @@ fn unmet_requirement(asked: Option<Require>, required: usize, unmet: &[String]) 
 }
 
 /// Says why nothing is published where the pipeline has published into another table, or by another cut of time.
-async fn tell_other_cut(ledger: &Ledger, loaded: &Loaded, output: Output) -> Outcome<()> {
+pub(crate) async fn tell_other_cut(ledger: &Ledger, loaded: &Loaded, output: Output) -> Outcome<()> {
     match thrice_runner::may_register(ledger, &loaded.job).await {
         Err(error) if matches!(error.kind(), ErrorKind::TargetChanged { .. } | ErrorKind::IntervalsChanged { .. }) => {
             let mut fault = Fault::of_problem(&thrice_runner::problem_of_ledger(&error));
@@ -189,12 +188,38 @@ pub(crate) async fn known(ledger: &Ledger, loaded: &Loaded) -> Outcome<Option<Pi
     Ok(row.filter(|row| row.target == loaded.job.target.to_string() && is_of_file(row, loaded)))
 }
 
+/// What the ledger knows of a pipeline whose published partitions stand as they are: of those only where they begin, in
+/// their order.
+pub(crate) async fn settled_and_not(
+    ledger: &Ledger,
+    loaded: &Loaded,
+    as_of: Timestamp,
+) -> Outcome<(Vec<Timestamp>, BTreeMap<Timestamp, Seen>)> {
+    let Some(cut) = known(ledger, loaded).await? else { return Ok(Default::default()) };
+    let published = ledger.published_starts(&cut, loaded.due.start).await?;
+    let rows = ledger.unsettled(&cut, loaded.due.start).await?;
+    Ok((published, seen(ledger, loaded, &cut, rows, as_of).await?))
+}
+
 /// Every partition that the ledger knows of the pipeline, by the start of its interval.
 pub(crate) async fn statuses(ledger: &Ledger, loaded: &Loaded, as_of: Timestamp) -> Outcome<BTreeMap<Timestamp, Seen>> {
     let Some(cut) = known(ledger, loaded).await? else { return Ok(BTreeMap::new()) };
     let (from, to) = (loaded.due.start, Timestamp::from_second(253_370_764_800).unwrap_or(Timestamp::MAX));
     let rows = ledger.partitions(cut.pipeline_id, cut.interval_epoch, from, to).await?;
-    let reopened = reopened(ledger, loaded, &cut).await?;
+    seen(ledger, loaded, &cut, rows, as_of).await
+}
+
+async fn seen(
+    ledger: &Ledger,
+    loaded: &Loaded,
+    cut: &PipelineCut,
+    rows: Vec<PartitionRow>,
+    as_of: Timestamp,
+) -> Outcome<BTreeMap<Timestamp, Seen>> {
+    if rows.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let reopened = reopened(ledger, loaded, cut).await?;
     let mut seen = BTreeMap::new();
     for row in rows {
         if let Some(partition) = loaded.job.schedule.partition_at(row.interval_start) {

@@ -15,7 +15,7 @@ use thrice_ledger::{ErrorKind, Ledger, PartitionDetail, RunRow};
 use self::sentences::{Words, detail};
 use crate::args::{Global, Why as Args};
 use crate::commands::run::to_run;
-use crate::commands::status::{facts, known, statuses};
+use crate::commands::status::{facts, known, statuses, tell_other_cut};
 use crate::exit_code::Exit;
 use crate::fault::{Fault, Outcome};
 use crate::output::Output;
@@ -33,6 +33,7 @@ pub(crate) async fn run(global: &Global, args: &Args, output: Output) -> Outcome
     let database = database::find(global, Some(&project), output).await?;
     let ledger = database::ledger(&database).await?;
     let why = answer(&ledger, loaded, &partition, as_of).await?;
+    tell_other_cut(&ledger, loaded, output).await?;
     // asked about no interval by name, a published one is not the whole answer
     let next = args.key.is_none().then(|| following(loaded, &partition)).flatten();
     let next = next.filter(|_| why.status.is_published());

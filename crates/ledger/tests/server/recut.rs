@@ -1,11 +1,12 @@
 //! A new cut of time: what stays, who is shut out, and who may ask for it.
 
 use serde_json::json;
+use thrice_core::Partition;
 use thrice_core::actor::Actor;
 use thrice_core::reason::Reason;
-use thrice_ledger::{ErrorKind, Ledger, Recut};
+use thrice_ledger::{ClaimRequest, ErrorKind, Ledger, Recut};
 
-use crate::support::{Bench, Tail, day, grant, record};
+use crate::support::{Bench, Process, Tail, day, grant, record, seoul};
 
 fn asked() -> (Actor, Reason) {
     (Actor { os_user: Some("kim".to_owned()), on_behalf_of: None }, Reason::new("hours instead of days").unwrap())
@@ -23,8 +24,13 @@ async fn a_new_cut_opens_an_epoch_and_shuts_out_the_old_one() {
     (hourly.grain, hourly.time_zone) = ("hour", "Asia/Tokyo");
     let (actor, reason) = asked();
     let done = bench.ledger.recut_pipeline(&hourly, &actor, &reason).await.unwrap();
-    let expected =
-        Recut { old_grain: "day".to_owned(), old_time_zone: "Asia/Seoul".to_owned(), interval_epoch: 2, published: 1 };
+    let expected = Recut {
+        old_grain: "day".to_owned(),
+        old_time_zone: "Asia/Seoul".to_owned(),
+        interval_epoch: 2,
+        published: 1,
+        shut_out: 1,
+    };
     assert_eq!(done, Some(expected));
     let cut = bench.ledger.cut_of_pipeline("daily").await.unwrap().unwrap();
     assert_eq!((cut.interval_epoch, cut.grain.as_str(), cut.time_zone.as_str()), (2, "hour", "Asia/Tokyo"));
@@ -69,6 +75,56 @@ async fn a_new_cut_waits_for_a_publish_that_is_under_way() {
     assert!(!recutting.is_finished());
     client.batch_execute("commit").await.unwrap();
     assert_eq!(recutting.await.unwrap().unwrap().published, 1, "the receipt is counted");
+}
+
+/// Workers that claim all the time while the cut changes: none keeps a partition of the old one.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_claim_slips_by_a_new_cut() {
+    let bench = Bench::new().await;
+    let (one, other) = (bench.process().await, bench.process().await);
+    let days: Vec<Partition> =
+        std::iter::successors(Some(day("2000-01-01")), |day| seoul().next(day)).take(4000).collect();
+    let (actor, reason) = asked();
+    let mut shut_out = 0;
+    for epoch in 1..=20 {
+        let claiming = |process: &Process, days: Vec<Partition>| {
+            let (ledger, worker, pipeline_id) = (process.ledger.clone(), process.id(), bench.pipeline.pipeline_id);
+            tokio::spawn(async move {
+                for (done, day) in days.iter().enumerate() {
+                    let wish = ClaimRequest {
+                        worker,
+                        pipeline_id,
+                        interval_epoch: epoch,
+                        partitions: std::slice::from_ref(day),
+                        most: 1,
+                        explicit: false,
+                        reopen: false,
+                        dead: &[],
+                    };
+                    if ledger.claim(&wish).await.unwrap().is_empty() {
+                        return done;
+                    }
+                }
+                days.len()
+            })
+        };
+        let (even, odd): (Vec<_>, Vec<_>) = days.iter().cloned().enumerate().partition(|(index, _)| index % 2 == 0);
+        let strip = |half: Vec<(usize, Partition)>| half.into_iter().map(|(_, day)| day).collect::<Vec<_>>();
+        let tasks = [claiming(&one, strip(even)), claiming(&other, strip(odd))];
+        let claimed = format!("select count(*) >= 4 from thrice.partitions where interval_epoch = {epoch}");
+        while bench.db.value(&claimed).await != "t" {}
+        let definition = json!({"target": {}});
+        let mut next = record("daily", "delete_insert", &definition);
+        next.grain = if epoch % 2 == 1 { "hour" } else { "day" };
+        let done = bench.ledger.recut_pipeline(&next, &actor, &reason).await.unwrap().unwrap();
+        shut_out += done.shut_out;
+        for task in tasks {
+            assert!(task.await.unwrap() < days.len() / 2, "the claims ended with the cut");
+        }
+        let kept = "select count(*) from thrice.partitions where claimed_by is not null";
+        assert_eq!(bench.db.value(kept).await, "0", "epoch {epoch}");
+    }
+    assert_eq!(bench.db.value("select count(*) from thrice.partitions").await, shut_out.to_string());
 }
 
 #[tokio::test]

@@ -359,8 +359,12 @@ pub(crate) fn checksum(rows: i64) -> String {
     format!("v1:{rows}:1:2")
 }
 
+pub(crate) fn seoul() -> Schedule {
+    Schedule::new(Grain::Day, Zone::named("Asia/Seoul").unwrap())
+}
+
 pub(crate) fn day(key: &str) -> Partition {
-    Schedule::new(Grain::Day, Zone::named("Asia/Seoul").unwrap()).partition_for_key(key).unwrap()
+    seoul().partition_for_key(key).unwrap()
 }
 
 pub(crate) fn days(month: &str, count: u32) -> Vec<Partition> {

@@ -10,7 +10,7 @@ use thrice_core::schedule::Partition;
 use thrice_core::time::Timestamp;
 use thrice_ledger::Ledger;
 
-use crate::commands::status::{History, Seen, known, statuses};
+use crate::commands::status::{Seen, known, settled_and_not, statuses};
 use crate::exit_code::Exit;
 use crate::fault::{Fault, Outcome};
 use crate::output::Output;
@@ -49,14 +49,14 @@ pub(super) async fn due(ledger: &Ledger, loaded: &Loaded, as_of: Timestamp) -> O
     Ok(Due { partitions, beyond, left, revisits, over })
 }
 
-/// The same for a pipeline whose published partitions stand as they are: of those only the edges are read.
+/// The same for a pipeline whose published partitions stand as they are.
 async fn due_once(ledger: &Ledger, loaded: &Loaded, as_of: Timestamp) -> Outcome<Due> {
-    let history = History::load(ledger, loaded, as_of).await?;
+    let (published, others) = settled_and_not(ledger, loaded, as_of).await?;
     let (partitions, beyond) = loaded.due.to_run_and_beyond(&loaded.job.schedule, as_of, |start| {
-        history.is_in_stretch(start) || history.unsettled().get(&start).is_some_and(is_settled)
+        published.binary_search(&start).is_ok() || others.get(&start).is_some_and(is_settled)
     });
-    let left = left(history.unsettled(), &BTreeSet::new());
-    Ok(Due { partitions, beyond, left, revisits: BTreeSet::new(), over: over(history.unsettled()) })
+    let left = left(&others, &BTreeSet::new());
+    Ok(Due { partitions, beyond, left, revisits: BTreeSet::new(), over: over(&others) })
 }
 
 /// Partitions that failed for good, newest first. `late`: keys of published ones whose revisit did.

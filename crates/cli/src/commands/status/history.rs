@@ -14,7 +14,7 @@ use crate::project::Loaded;
 
 /// A pipeline's history, as far as one instant knows it.
 #[derive(Debug, Default)]
-pub(crate) struct History {
+pub(super) struct History {
     cut: Option<PipelineCut>,
     /// By the start of its interval.
     seen: BTreeMap<Timestamp, Seen>,
@@ -32,7 +32,7 @@ pub(super) struct InAll {
 }
 
 impl History {
-    pub(crate) async fn load(ledger: &Ledger, loaded: &Loaded, as_of: Timestamp) -> Outcome<Self> {
+    pub(super) async fn load(ledger: &Ledger, loaded: &Loaded, as_of: Timestamp) -> Outcome<Self> {
         let Some(cut) = known(ledger, loaded).await? else { return Ok(Self::default()) };
         let stretches = ledger.published_stretches(&cut, loaded.due.start).await?;
         let rows = ledger.unsettled(&cut, loaded.due.start).await?;
@@ -84,16 +84,6 @@ impl History {
             }
         }
         Ok(())
-    }
-
-    /// Whether the partition that begins at an instant is in a stretch of published ones.
-    pub(crate) fn is_in_stretch(&self, start: Timestamp) -> bool {
-        self.stretch_end(start).is_some()
-    }
-
-    /// What is in no stretch, and known to the ledger.
-    pub(crate) const fn unsettled(&self) -> &BTreeMap<Timestamp, Seen> {
-        &self.seen
     }
 
     /// The end of the stretch that an instant lies in.
