@@ -279,10 +279,10 @@ pub(crate) struct Run {
     #[arg(value_name = "K", allow_negative_numbers = true)]
     pub(crate) keys: Vec<String>,
     /// First interval of a range, included
-    #[arg(long, value_name = "K", conflicts_with = "keys")]
+    #[arg(long, value_name = "K", allow_negative_numbers = true, conflicts_with = "keys")]
     pub(crate) from: Option<String>,
     /// Last interval of a range, included
-    #[arg(long, value_name = "K", conflicts_with = "keys")]
+    #[arg(long, value_name = "K", allow_negative_numbers = true, conflicts_with = "keys")]
     pub(crate) to: Option<String>,
     /// Why, for the ledger; 3 to 500 characters
     #[arg(long, value_name = "TEXT")]

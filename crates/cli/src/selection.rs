@@ -109,8 +109,10 @@ fn of_key(schedule: &Schedule, error: &KeyError) -> Fault {
         KeyError::NoSuchHour { .. } => {
             Fault::new(ErrorCode::BadKey, what).fix("write an hour of the day, such as 2026-03-24T05")
         }
-        KeyError::NeverWas { .. } => {
-            Fault::new(ErrorCode::BadKey, what).fix("name the hour before it or after it: nothing happened in this one")
+        KeyError::NeverWas { text, .. } => {
+            let unit = if text.contains('T') { "time" } else { "day" };
+            let fix = format!("name the {unit} before it or after it: nothing happened in this one");
+            Fault::new(ErrorCode::BadKey, what).fix(fix)
         }
     }
 }

@@ -119,9 +119,20 @@ fn fault(error: &clap::Error) -> Fault {
         (None, None, None) if twice && error.kind() == ErrorKind::ArgumentConflict => "give it once".to_owned(),
         (None, None, None) if error.kind() == ErrorKind::ArgumentConflict => "keep one of them".to_owned(),
         (None, None, None) if instant => "an instant with its offset, such as 2026-03-26T03:00:00+09:00".to_owned(),
-        (None, None, None) => format!("{} --help says what the command takes", command_in_words()),
+        (None, None, None) => match minus_key() {
+            Some(key) => format!("keys that begin with a minus come last, behind --: … -- {key}"),
+            None => format!("{} --help says what the command takes", command_in_words()),
+        },
     });
     fault
+}
+
+/// A word that looks like a set of keys counted back from now, such as `-3,yesterday`, and was taken for a flag.
+fn minus_key() -> Option<String> {
+    std::env::args().skip(1).find(|word| {
+        word.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+            && word.parse::<f64>().is_err()
+    })
 }
 
 /// `thrice run`, as far as the words name a command.

@@ -306,8 +306,11 @@ async fn ensure_database(file: &ClusterFile, database: &str) -> Result<(), Local
         return Ok(());
     }
     let quoted = database.replace('"', "\"\"");
-    client.batch_execute(&format!("create database \"{quoted}\"")).await?;
-    Ok(())
+    match client.batch_execute(&format!("create database \"{quoted}\"")).await {
+        // the session of a starter that was killed has made it in this moment
+        Err(error) if error.code().is_some_and(|code| matches!(code.code(), "42P04" | "23505")) => Ok(()),
+        made => Ok(made?),
+    }
 }
 
 async fn connect(file: &ClusterFile) -> Result<tokio_postgres::Client, LocalPostgresError> {

@@ -13,10 +13,10 @@ pub(crate) struct Status {
     #[arg(long, value_name = "M", conflicts_with_all = ["from", "to"])]
     pub(crate) month: Option<String>,
     /// First interval of a range, included
-    #[arg(long, value_name = "K")]
+    #[arg(long, value_name = "K", allow_negative_numbers = true)]
     pub(crate) from: Option<String>,
     /// Last interval of a range, included
-    #[arg(long, value_name = "K")]
+    #[arg(long, value_name = "K", allow_negative_numbers = true)]
     pub(crate) to: Option<String>,
     /// Exit with 5 unless every partition shown is published, or final
     #[arg(long, value_name = "WHAT")]
@@ -52,10 +52,10 @@ pub(crate) struct Closing {
     #[arg(value_name = "K", allow_negative_numbers = true)]
     pub(crate) keys: Vec<String>,
     /// First interval of a range, included
-    #[arg(long, value_name = "K", conflicts_with = "keys")]
+    #[arg(long, value_name = "K", allow_negative_numbers = true, conflicts_with = "keys")]
     pub(crate) from: Option<String>,
     /// Last interval of a range, included
-    #[arg(long, value_name = "K", conflicts_with = "keys")]
+    #[arg(long, value_name = "K", allow_negative_numbers = true, conflicts_with = "keys")]
     pub(crate) to: Option<String>,
     /// Why, for the ledger; 3 to 500 characters
     #[arg(long, value_name = "TEXT")]
@@ -94,10 +94,10 @@ pub(crate) struct Intervals {
     #[arg(value_name = "SET", allow_negative_numbers = true)]
     pub(crate) set: Vec<String>,
     /// First interval of a range, included
-    #[arg(long, value_name = "K", conflicts_with = "set")]
+    #[arg(long, value_name = "K", allow_negative_numbers = true, conflicts_with = "set")]
     pub(crate) from: Option<String>,
     /// Last interval of a range, included
-    #[arg(long, value_name = "K", conflicts_with = "set")]
+    #[arg(long, value_name = "K", allow_negative_numbers = true, conflicts_with = "set")]
     pub(crate) to: Option<String>,
 }
 
@@ -122,10 +122,10 @@ pub(crate) struct Adopt {
     #[arg(value_name = "P")]
     pub(crate) pipeline: String,
     /// First interval, included
-    #[arg(long, value_name = "K")]
+    #[arg(long, value_name = "K", allow_negative_numbers = true)]
     pub(crate) from: String,
     /// Last interval, included
-    #[arg(long, value_name = "K")]
+    #[arg(long, value_name = "K", allow_negative_numbers = true)]
     pub(crate) to: String,
     /// Why, for the ledger; 3 to 500 characters
     #[arg(long, value_name = "TEXT")]

@@ -16,7 +16,7 @@ pub(crate) fn shop() -> (Place, Scratch) {
     let sample = std::fs::read_to_string(place.path().join("sample.sql")).unwrap();
     scratch.execute(&sample);
     let said = place.run("migrate");
-    assert_eq!((said.code, said.stdout.as_str()), (Some(0), "ledger schema 2 of 2, 2 applied\n"), "{}", said.stderr);
+    assert_eq!((said.code, said.stdout.as_str()), (Some(0), "ledger schema 3 of 3, 3 applied\n"), "{}", said.stderr);
     (place, scratch)
 }
 

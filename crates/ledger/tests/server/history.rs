@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use serde_json::json;
 use thrice_core::failure_class::FailureClass;
 use thrice_ledger::{Failure, StagingLeft};
 
-use crate::support::{Bench, CODE, Tail, checksum, day};
+use crate::support::{Bench, CODE, Tail, checksum, day, record};
 
 #[tokio::test]
 async fn the_calendar_holds_what_a_status_is_derived_from() {
@@ -125,4 +126,22 @@ async fn staging_belongs_to_the_newest_run_that_names_it() {
     assert!(left[1].seconds_since_end.unwrap() >= 0.0);
     let of_pipeline = bench.ledger.staging_left_behind(Some(bench.pipeline.pipeline_id)).await.unwrap();
     assert_eq!(of_pipeline.len(), 1);
+}
+
+/// A receipt from before the policy counts for the revisit that was due when it was written, and that is after the delay.
+#[tokio::test]
+async fn a_receipt_from_before_a_policy_is_judged_with_the_delay() {
+    let bench = Bench::new().await;
+    let process = bench.process().await;
+    // the day before yesterday: its first revisit is due as today begins, plus the delay
+    let key = bench.db.value("select ((now() at time zone 'Asia/Seoul')::date - 2)::text").await;
+    bench.published(&process, &key, 1).await;
+    for (delay, maturity) in
+        [("0", "final"), ("24h", "provisional"), ("1d", "provisional"), ("2w3d4h5m6s", "provisional")]
+    {
+        let definition = json!({ "target": {}, "interval": { "delay": delay }, "late_data": { "final_after": 1 } });
+        bench.ledger.register_pipeline(&record("daily", "delete_insert", &definition)).await.unwrap();
+        let found = bench.db.value("select maturity from thrice.partition_status").await;
+        assert_eq!(found, maturity, "{delay}");
+    }
 }
