@@ -44,10 +44,11 @@ pub(crate) fn cargo() -> Result<Command> {
 }
 
 /// What tests themselves read: how often they try something, with which cases, and whether pages are renewed.
-const OF_THE_TESTS: [&str; 7] = [
+const OF_THE_TESTS: [&str; 8] = [
     "THRICE_DOCS_UPDATE",
     "THRICE_INTERVAL_CASES",
     "THRICE_KILL_ROUNDS",
+    "THRICE_PUBLISH_SEQUENCES",
     "THRICE_RACE_ROUNDS",
     "THRICE_REPUBLISHES",
     "THRICE_RELAY_ROUNDS",

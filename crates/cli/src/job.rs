@@ -25,6 +25,7 @@ pub(crate) fn of(pipeline: &Pipeline) -> Job {
         query: pipeline.query().text().to_owned(),
         params: pipeline.query().params().iter().map(param).collect(),
         target: target.table.clone(),
+        strategy: target.strategy,
         interval_column: target.interval_column.clone(),
         key: target.key.clone(),
         published_at: target.published_at.clone(),

@@ -139,6 +139,7 @@ pub mod interval_set;
 pub mod key_error;
 pub mod late_policy;
 pub mod partition_status;
+pub mod publish_strategy;
 mod read_key;
 pub mod reason;
 pub mod reserved_schema;

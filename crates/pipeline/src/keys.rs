@@ -151,7 +151,7 @@ const fn setting(name: &'static str, of: Setting) -> Key {
 }
 
 const OTHER_CHECK: &str = "use `expression` over one row, `rows`, `not_null` or `unique`";
-const OF_MERGE: &str = "leave it out: it belongs to strategy \"merge\"";
+const OF_MERGE: &str = "leave it out: it belongs to rows = \"changes\"";
 
 /// All keys, table by table.
 pub const KEYS: &[Key] = &[
@@ -330,11 +330,17 @@ pub const KEYS: &[Key] = &[
     pipeline(
         "target",
         "strategy",
-        Kind::OneOf(&["delete_insert"]),
+        Kind::OneOf(&["delete_insert", "merge"]),
         Unwritten::Is("\"delete_insert\""),
         "how the rows of an interval are replaced",
     ),
-    later("target", "rows", "whether the query gives all rows or changes", OF_MERGE),
+    pipeline(
+        "target",
+        "rows",
+        Kind::OneOf(&["complete"]),
+        Unwritten::Said("\"complete\"; strategy \"merge\" has to say it"),
+        "the query gives the whole interval: rows that it no longer gives vanish",
+    ),
     later("target", "version", "column that orders changes", OF_MERGE),
     later("target", "operation", "column that marks deleted rows", OF_MERGE),
     pipeline(

@@ -8,29 +8,7 @@ use thrice_core::text::did_you_mean;
 use crate::diagnostic::Span;
 use crate::toml_reader::{Field, Reader};
 
-/// How a publish replaces the rows of an interval.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Strategy {
-    /// Delete the interval's rows, insert the staged ones.
-    DeleteInsert,
-}
-
-impl Strategy {
-    /// The word of the file and of the ledger.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::DeleteInsert => "delete_insert",
-        }
-    }
-
-    /// What the query gives: `complete` where rows that it no longer gives are to vanish.
-    pub const fn rows(self) -> &'static str {
-        match self {
-            Self::DeleteInsert => "complete",
-        }
-    }
-}
+pub use thrice_core::publish_strategy::PublishStrategy as Strategy;
 
 /// Where a run's result waits for its publish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -156,24 +134,21 @@ fn not_reserved(reader: &mut Reader<'_, '_>, table: &TableName, field: &Field<'_
 
 fn strategy(reader: &mut Reader<'_, '_>) -> Option<Strategy> {
     let found = reader.string("strategy");
-    let strategy = found.as_ref().map_or("delete_insert", |(text, _)| *text);
-    let rows = reader.has("rows");
-    match (strategy, found) {
-        ("delete_insert", _) | (_, None) => {}
-        ("merge", Some((_, field))) if !rows => {
-            let diagnostic = reader
-                .error(ErrorCode::MergeWithoutRows, "merge does not say what happens to rows that the query no longer gives")
-                .at(field.span)
-                .why("they are deleted where the query gives the complete interval, and stay where it gives changes")
-                .fix("rows = \"complete\" or rows = \"changes\"; this version has strategy = \"delete_insert\", which replaces the interval");
-            reader.report(diagnostic);
+    let written = found.as_ref().map_or("delete_insert", |(text, _)| *text);
+    let strategy = match (written, found) {
+        ("delete_insert", _) | (_, None) => {
+            only_complete(reader);
+            Some(Strategy::DeleteInsert)
         }
+        ("merge", Some((_, field))) => merge(reader, &field),
         (known, Some((_, field))) if STRATEGIES.contains(&known) => {
             reader.refuse_feature(
                 format!("strategy {known:?} is known, but not built in this version"),
                 field.span,
                 "strategy = \"delete_insert\"",
             );
+            reader.know("rows");
+            None
         }
         (unknown, Some((_, field))) => {
             let nearest = match unknown {
@@ -188,16 +163,63 @@ fn strategy(reader: &mut Reader<'_, '_>) -> Option<Strategy> {
                 .why("the strategies of the format are delete_insert, merge, partition_swap, table_swap and append")
                 .fix("strategy = \"delete_insert\"");
             reader.report(diagnostic);
+            reader.know("rows");
+            None
         }
-    }
-    for key in ["rows", "version", "operation"] {
-        if strategy == "merge" {
+    };
+    for key in ["version", "operation"] {
+        if written == "merge" {
             reader.know(key);
         } else {
             reader.not_built(key);
         }
     }
-    (strategy == "delete_insert").then_some(Strategy::DeleteInsert)
+    strategy
+}
+
+/// Rows that are not named stay, or go: a merge has to say which.
+fn merge(reader: &mut Reader<'_, '_>, strategy: &Field<'_>) -> Option<Strategy> {
+    if !reader.has("rows") {
+        let diagnostic = reader
+            .error(ErrorCode::MergeWithoutRows, "merge does not say what happens to rows that the query no longer gives")
+            .at(strategy.span.clone())
+            .why("they are deleted where the query gives the complete interval, and stay where it gives changes")
+            .fix("rows = \"complete\", where the query gives the whole interval; rows = \"changes\" is not built in this version");
+        reader.report(diagnostic);
+        return None;
+    }
+    match reader.string("rows")? {
+        ("complete", _) => {
+            if !reader.has("key") {
+                reader.missing("key", "key = [\"…\"]: the columns that tell which rows are the same");
+                return None;
+            }
+            Some(Strategy::MergeComplete)
+        }
+        ("changes", field) => {
+            reader.refuse_feature(
+                "rows = \"changes\" is known, but not built in this version".to_owned(),
+                field.span,
+                "rows = \"complete\", with a query that gives the whole interval",
+            );
+            None
+        }
+        (other, field) => {
+            let message = format!("`target.rows` is {other:?}");
+            reader.bad_value(&field, message, "rows = \"complete\" or rows = \"changes\"");
+            None
+        }
+    }
+}
+
+/// What replaces an interval is given all of it.
+fn only_complete(reader: &mut Reader<'_, '_>) {
+    if let Some((other, field)) = reader.string("rows")
+        && other != "complete"
+    {
+        let message = format!("`target.rows` is {other:?}, and strategy \"delete_insert\" replaces the whole interval");
+        reader.bad_value(&field, message, "leave it out, or strategy = \"merge\"");
+    }
 }
 
 fn stage(reader: &mut Reader<'_, '_>) -> Option<StageMode> {

@@ -129,7 +129,7 @@ impl Runner {
             columns: &prepared.columns,
             bounds,
             staged: &staged,
-            plan: &strategy::unchanged::plan("delete_insert"),
+            plan: &strategy::unchanged::plan(job.strategy.as_str()),
             existing_rows: ExistingRows::MayBeReplaced,
             session: &job.session,
             timeouts: &job.limits.publishing(),

@@ -6,7 +6,7 @@
 //! to this process, `stop` a SIGSTOP, and `sleep:MS` waits.
 
 /// Every failpoint on the road of one data interval, in the order in which a run meets them.
-pub const ALL: [&str; 17] = [
+pub const ALL: [&str; 18] = [
     BEFORE_CLAIM,
     AFTER_CLAIM,
     AFTER_START,
@@ -18,6 +18,7 @@ pub const ALL: [&str; 17] = [
     PUBLISH_BEGUN,
     PUBLISH_LOCKED,
     PUBLISH_DELETED,
+    PUBLISH_UPDATED,
     PUBLISH_WRITTEN,
     PUBLISH_READ_BACK,
     PUBLISH_RECEIPT,
@@ -48,6 +49,8 @@ pub const PUBLISH_BEGUN: &str = "publish_begun";
 pub const PUBLISH_LOCKED: &str = "publish_locked";
 /// The old rows are deleted in the open transaction.
 pub const PUBLISH_DELETED: &str = "publish_deleted";
+/// Rows that differ are updated in the open transaction, by strategies that do so.
+pub const PUBLISH_UPDATED: &str = "publish_updated";
 /// The new rows are written in the open transaction.
 pub const PUBLISH_WRITTEN: &str = "publish_written";
 /// The target was read back in the open transaction.

@@ -7,6 +7,7 @@ use thrice_checks::Check;
 use thrice_core::due::DuePolicy;
 use thrice_core::identifier::{Identifier, TableName};
 use thrice_core::late_policy::{LatePolicy, Maturity, Published};
+use thrice_core::publish_strategy::PublishStrategy;
 use thrice_core::retry::RetryPolicy;
 use thrice_core::schedule::{Partition, Schedule};
 use thrice_core::time::Timestamp;
@@ -32,6 +33,8 @@ pub struct Job {
     pub params: Vec<Param>,
     /// The table it publishes into.
     pub target: TableName,
+    /// How its rows are replaced.
+    pub strategy: PublishStrategy,
     /// The column that places a row in the interval.
     pub interval_column: Identifier,
     /// Columns that tell rows apart; may be empty.

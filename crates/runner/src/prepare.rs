@@ -117,7 +117,7 @@ fn record<'a>(job: &'a Job, target: &'a str, grain: &'a str) -> PipelineRecord<'
     PipelineRecord {
         name: &job.name,
         target,
-        strategy: "delete_insert",
+        strategy: job.strategy.as_str(),
         grain,
         time_zone: job.schedule.zone().name(),
         lane: &job.lane,
@@ -218,6 +218,7 @@ async fn examine(
         interval_column: job.interval_column.clone(),
         key: job.key.clone(),
         published_at: job.published_at.clone(),
+        strategy: job.strategy,
     };
     let examination =
         target::examine(client, &request, &timeouts, stop).await.map_err(|error| problem::of_publish(&error))?;

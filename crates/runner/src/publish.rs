@@ -40,7 +40,7 @@ impl Runner {
         progress: &mut dyn Progress,
     ) -> Result<Receipted, Box<Failing>> {
         let parts = Parts { target: &work.prepared.target, columns: &work.prepared.columns, staging: &staged.relation };
-        let replace = strategy::delete_insert::plan(&parts);
+        let replace = strategy::plan(work.prepared.job.strategy, &parts);
         let (mut run, mut record) = (run, record);
         // the receipt that readers see has the same count and checksum
         let is_equal = work.receipt.as_ref().is_some_and(|receipt| {
@@ -113,7 +113,12 @@ impl Runner {
             (PublishOutcome::Committed(done), PublishResult::Published(_)) => Ok(Receipted {
                 edited: edited(work, &done.receipt),
                 unchanged: kind == ReceiptKind::Unchanged,
-                rows: RowCounts { total: done.content.rows, inserted: done.rows_inserted, deleted: done.rows_deleted },
+                rows: RowCounts {
+                    total: done.content.rows,
+                    inserted: done.rows_inserted,
+                    updated: done.rows_updated,
+                    deleted: done.rows_deleted,
+                },
                 checksum: done.content.checksum,
                 published_at: published_at(&done.proof),
                 resolved: false,
@@ -182,6 +187,7 @@ impl Runner {
             rows: RowCounts {
                 total: receipt.row_count,
                 inserted: counts.and_then(|run| run.rows_inserted).unwrap_or_default(),
+                updated: counts.and_then(|run| run.rows_updated).unwrap_or_default(),
                 deleted: counts.and_then(|run| run.rows_deleted).unwrap_or_default(),
             },
             checksum: receipt.checksum,

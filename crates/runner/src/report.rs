@@ -105,8 +105,10 @@ pub struct Edited {
 pub struct RowCounts {
     /// Rows of the partition now.
     pub total: i64,
-    /// Rows written.
+    /// Rows written that were not there.
     pub inserted: i64,
+    /// Rows changed in place, by strategies that do so.
+    pub updated: i64,
     /// Rows deleted.
     pub deleted: i64,
 }

@@ -10,6 +10,7 @@ use std::{error::Error, time::Duration};
 use thrice_core::{
     column_bounds::ColumnBounds,
     identifier::{Identifier, TableName},
+    publish_strategy::PublishStrategy,
     time::civil::date,
 };
 use thrice_sql_publish::{
@@ -57,6 +58,7 @@ async fn publish_day(client: &mut Client, run: &'static str) -> Result<(), Box<d
         interval_column: Identifier::new("day")?,
         key: vec![Identifier::new("day")?, Identifier::new("store")?],
         published_at: None,
+        strategy: PublishStrategy::DeleteInsert,
     };
     let examination = examine(client, &examine_request, &timeouts, &stop).await?;
     let Some(target) = examination.target else { return Err(format!("{:#?}", examination.findings).into()) };

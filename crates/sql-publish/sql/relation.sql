@@ -12,7 +12,8 @@ select c.oid,
        exists (select from pg_catalog.pg_inherits i
                  join pg_catalog.pg_class k on k.oid = i.inhrelid
                  join pg_catalog.pg_namespace kn on kn.oid = k.relnamespace
-                where i.inhparent = c.oid and c.relkind = 'r' and kn.nspname !~ '^_timescaledb') as has_children
+                where i.inhparent = c.oid and c.relkind = 'r' and kn.nspname !~ '^_timescaledb') as has_children,
+       has_any_column_privilege(c.oid, 'update') as may_update
   from pg_catalog.pg_class c
   join pg_catalog.pg_namespace n on n.oid = c.relnamespace
  where n.nspname = $1::text and c.relname = $2::text

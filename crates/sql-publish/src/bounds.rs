@@ -12,6 +12,11 @@ pub(crate) fn predicate(column: &Identifier) -> String {
     format!("{column} operator(pg_catalog.>=) $1 and {column} operator(pg_catalog.<) $2")
 }
 
+/// The same for a column of the relation that the statement calls `alias`.
+pub(crate) fn predicate_of(alias: &str, column: &Identifier) -> String {
+    format!("{alias}.{column} operator(pg_catalog.>=) $1 and {alias}.{column} operator(pg_catalog.<) $2")
+}
+
 /// The values of `$1` and `$2`.
 pub(crate) fn params(bounds: &ColumnBounds) -> [Param<'_>; 2] {
     match bounds {

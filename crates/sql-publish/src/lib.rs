@@ -6,7 +6,9 @@
 //!
 //! ```no_run
 //! use std::time::Duration;
-//! use thrice_core::{identifier::{Identifier, TableName}, column_bounds::ColumnBounds, time::civil::date};
+//! use thrice_core::{
+//!     column_bounds::ColumnBounds, identifier::{Identifier, TableName}, publish_strategy::PublishStrategy, time::civil::date,
+//! };
 //! use thrice_sql_publish::{
 //!     checksum, columns::ColumnMap, probe::Quiet, publish, session::{Limit, Session, Timeouts}, staging::Staged,
 //!     strategy, target, CancellationToken, Statement, StatementCache,
@@ -20,6 +22,7 @@
 //!     interval_column: Identifier::new("day")?,
 //!     key: vec![Identifier::new("day")?, Identifier::new("store")?],
 //!     published_at: None,
+//!     strategy: PublishStrategy::DeleteInsert,
 //! };
 //! let examination = target::examine(client, &request, &timeouts, &stop).await?;
 //! let Some(target) = examination.target else { return Err(format!("{:?}", examination.findings).into()) };

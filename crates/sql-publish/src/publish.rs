@@ -115,6 +115,8 @@ pub struct Published {
     pub rows_deleted: i64,
     /// New rows.
     pub rows_inserted: i64,
+    /// Rows that were changed in place.
+    pub rows_updated: i64,
     /// What the interval held, where it was read: see [`ExistingRows::Receipted`].
     pub before: Option<Content>,
     /// What the interval holds now.
@@ -177,10 +179,11 @@ pub async fn publish_when(
     match proof {
         Ok(rows) if rows.is_empty() => PublishOutcome::RolledBack(PublishError::new(COMMIT, ErrorKind::NoReceipt)),
         Ok(proof) => PublishOutcome::Committed(Published {
-            rows_deleted: written.deleted,
-            rows_inserted: written.inserted,
-            before: written.before,
-            content: written.content,
+            rows_deleted: written.rows.deleted,
+            rows_inserted: written.rows.inserted,
+            rows_updated: written.rows.updated,
+            before: written.rows.before,
+            content: written.rows.content,
             backend_pid: written.backend_pid,
             xid: written.xid,
             receipt: written.receipt,
@@ -206,10 +209,7 @@ fn is_definite_rollback(error: &tokio_postgres::Error) -> bool {
 struct Written {
     backend_pid: i32,
     xid: String,
-    deleted: i64,
-    inserted: i64,
-    before: Option<Content>,
-    content: Content,
+    rows: Rows,
     receipt: Vec<Row>,
 }
 
@@ -241,26 +241,28 @@ async fn write(
         Ok::<_, PublishError>((row, rows))
     };
     let (written, is_ready) = join(writing, ready).await;
-    let (row, Rows { before, deleted, inserted, content }) = written?;
+    let (row, rows) = written?;
     let (backend_pid, xid): (i32, String) = (get(&row, row.len() - 2)?, get(&row, row.len() - 1)?);
-    check_written(steps, request, inserted).await?;
+    check_written(steps, request, &rows).await?;
     if !is_ready {
         return Err(PublishError::new("write the receipt", ErrorKind::NotReady));
     }
-    let content = read_back(request, content)?;
+    read_back(request, &rows.content)?;
     request.probe.at(probe::PUBLISH_READ_BACK);
 
     let mut last = Pins::tool();
     // the receipt's statement finds its rows by their numbers, whichever these are
     last.push("plan_cache_mode", "force_generic_plan");
-    for (name, count) in
-        [("thrice.rows_deleted", deleted), ("thrice.rows_inserted", inserted), ("thrice.rows_updated", 0)]
-    {
+    for (name, count) in [
+        ("thrice.rows_deleted", rows.deleted),
+        ("thrice.rows_inserted", rows.inserted),
+        ("thrice.rows_updated", rows.updated),
+        ("thrice.target_rows", rows.content.rows),
+    ] {
         last.push(name, count.to_string());
     }
-    last.push("thrice.target_rows", content.rows.to_string());
-    last.push("thrice.target_checksum", content.checksum.clone());
-    if let Some(before) = &before {
+    last.push("thrice.target_checksum", rows.content.checksum.clone());
+    if let Some(before) = &rows.before {
         last.push("thrice.rows_before", before.rows.to_string());
         last.push("thrice.checksum_before", before.checksum.clone());
     }
@@ -268,7 +270,7 @@ async fn write(
     let (what, text, params) = proof(&request.gate, &xid);
     steps.prepare(Ask::again(what, text, &params)).await?;
     steps.check_stop("commit")?;
-    Ok(Written { backend_pid, xid, deleted, inserted, before, content, receipt })
+    Ok(Written { backend_pid, xid, rows, receipt })
 }
 
 /// The settings `begin`, the caller's locks and fence, then, where there must be none, the look for rows that nobody
@@ -310,6 +312,7 @@ struct Rows {
     before: Option<Content>,
     deleted: i64,
     inserted: i64,
+    updated: i64,
     content: Content,
 }
 
@@ -342,22 +345,24 @@ async fn write_rows(steps: &Steps<'_>, request: &PublishRequest<'_>) -> Result<R
 
     let mut answers = steps.ask_in_steps(&asks, request.probe).await?;
     let content = answers.pop().ok_or_else(|| PublishError::new(checksum::READ, ErrorKind::NoRow))?;
-    let (mut deleted, mut inserted) = (0, 0);
+    let (mut deleted, mut inserted, mut updated) = (0, 0, 0);
     for (step, answer) in plan.iter().zip(answers.drain(before_plan..)) {
         match step.counts {
             Counts::Deleted => deleted += answer.affected(),
             Counts::Inserted => inserted += answer.affected(),
+            Counts::Updated => updated += answer.affected(),
         }
     }
     let before = reads_before.then(|| checksum::content(answers.swap_remove(0))).transpose()?;
-    Ok(Rows { before, deleted, inserted, content: checksum::content(content)? })
+    Ok(Rows { before, deleted, inserted, updated, content: checksum::content(content)? })
 }
 
-async fn check_written(steps: &Steps<'_>, request: &PublishRequest<'_>, written: i64) -> Result<(), PublishError> {
+async fn check_written(steps: &Steps<'_>, request: &PublishRequest<'_>, rows: &Rows) -> Result<(), PublishError> {
     let staged = request.staged.content.rows;
-    let expected = match request.plan.writes {
-        Writes::EveryStagedRow => staged,
-        Writes::Nothing => 0,
+    let (written, expected) = match request.plan.writes {
+        Writes::EveryStagedRow => (rows.inserted, staged),
+        Writes::WhatDiffers => (rows.content.rows, staged),
+        Writes::Nothing => (rows.inserted, 0),
     };
     if written == expected {
         return Ok(());
@@ -367,14 +372,16 @@ async fn check_written(steps: &Steps<'_>, request: &PublishRequest<'_>, written:
     let text = format!("select pg_catalog.count(*) from {relation}");
     let row = one_row("count the staged rows", steps.ask(Ask::once("count the staged rows", &text, &[])).await?.rows)?;
     // who lost them decides whether staging again can help
-    Err(PublishError::new(
-        what,
-        if get::<i64>(&row, 0)? == staged {
-            ErrorKind::WrittenDiffers { written, staged }
-        } else {
-            ErrorKind::StagingNotWhole { relation: relation.clone() }
-        },
-    ))
+    if get::<i64>(&row, 0)? != staged {
+        return Err(PublishError::new(what, ErrorKind::StagingNotWhole { relation: relation.clone() }));
+    }
+    match request.plan.writes {
+        // the read-back tells it
+        Writes::WhatDiffers => Ok(()),
+        Writes::EveryStagedRow | Writes::Nothing => {
+            Err(PublishError::new(what, ErrorKind::WrittenDiffers { written, staged }))
+        }
+    }
 }
 
 fn read_back_text(request: &PublishRequest<'_>) -> String {
@@ -382,10 +389,10 @@ fn read_back_text(request: &PublishRequest<'_>) -> String {
     checksum::statement(&request.target.table, request.columns.columns(), Some(&filter))
 }
 
-fn read_back(request: &PublishRequest<'_>, content: Content) -> Result<Content, PublishError> {
+fn read_back(request: &PublishRequest<'_>, content: &Content) -> Result<(), PublishError> {
     let staged = &request.staged.content;
-    if content == *staged {
-        return Ok(content);
+    if content == staged {
+        return Ok(());
     }
     let kind = ErrorKind::ReadBackDiffers { rows: content.rows, staged: staged.rows };
     Err(PublishError::new("read the interval back", kind))

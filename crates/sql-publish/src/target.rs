@@ -7,6 +7,7 @@ use thrice_core::{
     code::ErrorCode,
     column_bounds::{ColumnBounds, IntervalColumnType},
     identifier::{Identifier, TableName},
+    publish_strategy::PublishStrategy,
     reserved_schema::ReservedSchema,
     text::did_you_mean,
 };
@@ -33,6 +34,8 @@ pub struct ExamineRequest {
     pub key: Vec<Identifier>,
     /// A column that the publish fills with its own time.
     pub published_at: Option<Identifier>,
+    /// How rows are replaced: what a strategy does not do to them cannot go wrong.
+    pub strategy: PublishStrategy,
 }
 
 /// A table that rows can be published into.
@@ -74,6 +77,8 @@ pub struct TargetColumn {
     pub type_name: String,
     /// Its type in the catalog of this database.
     pub type_oid: u32,
+    /// The type beneath it where that is a domain, else the same.
+    pub base_type: Option<u32>,
     /// Null is refused, by the column or by its domain.
     pub not_null: bool,
     /// A default fills it where an insert leaves it out.
@@ -138,7 +143,7 @@ async fn look(steps: &Steps<'_>, request: &ExamineRequest) -> Result<Examination
         let near = steps.rows("look up the target", include_str!("../sql/near_names.sql"), &names).await?;
         return Ok(Examination { target: None, findings: vec![missing(table, &near)?] });
     };
-    let relation = Relation::of(relation)?;
+    let relation = Relation::of(relation, request.strategy)?;
     let mut findings = relation.findings(table);
     if !relation.is_table() {
         return Ok(Examination { target: None, findings });
@@ -182,7 +187,7 @@ async fn look(steps: &Steps<'_>, request: &ExamineRequest) -> Result<Examination
     for row in &behind.rows {
         let behind = Behind::of(row)?;
         has_triggers |= behind.kind == "trigger";
-        findings.extend(behind.finding(table));
+        findings.extend(behind.finding(table, request.strategy));
     }
     if relation.kind == "p" {
         for row in
@@ -306,7 +311,7 @@ struct Relation {
 }
 
 impl Relation {
-    fn of(row: &Row) -> Result<Self, PublishError> {
+    fn of(row: &Row, strategy: PublishStrategy) -> Result<Self, PublishError> {
         Ok(Self {
             oid: get(row, 0)?,
             kind: get(row, 1)?,
@@ -314,7 +319,7 @@ impl Relation {
             row_security: get(row, 3)?,
             role: get(row, 4)?,
             may_use_schema: get(row, 5)?,
-            lacking: lacking(row)?,
+            lacking: lacking(row, strategy)?,
             has_children: get(row, 9)?,
         })
     }
@@ -389,12 +394,15 @@ impl Relation {
 }
 
 /// Privileges the role lacks on the whole relation.
-fn lacking(row: &Row) -> Result<Vec<&'static str>, PublishError> {
+fn lacking(row: &Row, strategy: PublishStrategy) -> Result<Vec<&'static str>, PublishError> {
     let mut lacking = Vec::new();
     for (index, privilege) in [(6, "select"), (7, "insert"), (8, "delete")] {
         if !get::<bool>(row, index)? {
             lacking.push(privilege);
         }
+    }
+    if strategy.updates() && !get::<bool>(row, 10)? {
+        lacking.push("update");
     }
     Ok(lacking)
 }
@@ -437,6 +445,7 @@ fn column_of(row: &Row) -> Result<(TargetColumn, Option<u32>), PublishError> {
         name: identifier(&get::<String>(row, 0)?)?,
         type_name: get(row, 1)?,
         type_oid: get(row, 9)?,
+        base_type: get(row, 2)?,
         not_null: get(row, 3)?,
         has_default: get(row, 4)?,
         source,
@@ -539,10 +548,18 @@ fn key_findings(
     columns: &[TargetColumn],
     uniques: &[Row],
 ) -> Result<Vec<Finding>, PublishError> {
-    if request.key.is_empty() {
-        return Ok(Vec::new());
-    }
     let table = &request.table;
+    if request.key.is_empty() {
+        return Ok(match request.strategy {
+            PublishStrategy::DeleteInsert => Vec::new(),
+            PublishStrategy::MergeComplete => vec![Finding::error(
+                ErrorCode::NoUniqueIndex,
+                format!("rows of {} are merged, and no key says which are the same", table.readable()),
+                "without a key a row that differs cannot be told from a new one",
+                "name the columns of the key",
+            )],
+        });
+    }
     let key: Vec<String> = request.key.iter().map(ToString::to_string).collect();
     let key = key.join(", ");
     let mut covering: Option<(String, Vec<String>)> = None;
@@ -624,7 +641,42 @@ impl Behind {
         })
     }
 
-    fn finding(&self, table: &TableName) -> Option<Finding> {
+    fn finding(&self, table: &TableName, strategy: PublishStrategy) -> Option<Finding> {
+        match strategy {
+            PublishStrategy::DeleteInsert => self.where_rows_are_replaced(table),
+            PublishStrategy::MergeComplete => self.where_rows_are_merged(table),
+        }
+    }
+
+    /// Rows whose keys stay are changed in place, and what refers to them stays with them.
+    fn where_rows_are_merged(&self, table: &TableName) -> Option<Finding> {
+        let Self { name, relation, .. } = self;
+        let loss = match (self.kind.as_str(), self.action.as_str()) {
+            ("trigger", _) => {
+                return Some(Finding::warning(
+                    ErrorCode::TargetKind,
+                    format!("the trigger {name} on {relation} fires for every row that differs"),
+                    "it is never switched off; where it changes rows, the publish is refused because they are not what was staged",
+                    "nothing, if this is meant",
+                ));
+            }
+            ("rule", _) => return self.where_rows_are_replaced(table),
+            (_, "c") => "(on delete cascade) are deleted with it",
+            (_, "n") => "(on delete set null) lose their reference",
+            (_, "d") => "(on delete set default) lose their reference",
+            _ => "keep the interval from being published (23503)",
+        };
+        Some(Finding::warning(
+            ErrorCode::TargetKind,
+            format!("the foreign key {name} of {relation} refers to {}", table.readable()),
+            format!(
+                "rows whose keys stay are changed in place; where a row vanishes, those of {relation} that refer to it {loss}"
+            ),
+            "nothing, if this is meant",
+        ))
+    }
+
+    fn where_rows_are_replaced(&self, table: &TableName) -> Option<Finding> {
         let Self { name, relation, .. } = self;
         Some(match (self.kind.as_str(), self.action.as_str()) {
             ("trigger", _) => Finding::warning(

@@ -9,8 +9,8 @@ use thrice_sql_publish::{
     columns::ColumnMap,
     staging::StagingName,
     staging_mode::{Durable, StagingMode as _},
-    strategy::{Parts, PublishPlan, delete_insert, unchanged},
-    target::Target,
+    strategy::{Parts, PublishPlan, delete_insert, merge_complete, unchanged},
+    target::{Target, TargetColumn, ValueSource},
 };
 
 #[cfg(test)]
@@ -66,6 +66,27 @@ fn delete_insert_with_key_and_published_at() {
 fn delete_insert_without_key() {
     let target = given::target("\"odd Schema.1\".\"we\"\"ird %s.table\"", "the \"day\"", &[], None);
     insta::assert_snapshot!(given::text(&given::plan(&target, &given::columns(&["the \"day\"", "n"]))));
+}
+
+#[test]
+fn merge_of_a_complete_interval() {
+    let mut target = given::target("mart.daily", "the \"day\"", &["the \"day\"", "store"], Some("updated at"));
+    for (name, base_type) in [("the \"day\"", 1082), ("store", 20), ("total", 1700), ("note", 25)] {
+        target.columns.push(TargetColumn {
+            name: Identifier::new(name).unwrap(),
+            type_name: String::new(),
+            type_oid: base_type,
+            base_type: Some(base_type),
+            not_null: false,
+            has_default: false,
+            source: ValueSource::Writer,
+            lacks: None,
+        });
+    }
+    let (columns, staging) =
+        (given::columns(&["the \"day\"", "store", "total", "note"]), StagingName::of("1", "1").unwrap());
+    let plan = merge_complete::plan(&Parts { target: &target, columns: &columns, staging: staging.table() });
+    insta::assert_snapshot!(given::text(&plan));
 }
 
 #[test]

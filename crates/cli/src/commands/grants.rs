@@ -37,10 +37,11 @@ fn of_pipeline(loaded: &Loaded) -> String {
     schemas.insert(target.schema.readable());
     let schemas: Vec<String> = schemas.into_iter().collect();
     let names: Vec<String> = sources.iter().map(ToString::to_string).collect();
+    let update = if loaded.job.strategy.updates() { "update, " } else { "" };
     let mut lines = vec![
         format!("-- pipeline {}", loaded.job.name),
         format!("grant usage on schema {} to {ROLE};", schemas.join(", ")),
-        format!("grant select, insert, delete on {} to {ROLE};", target.readable()),
+        format!("grant select, insert, {update}delete on {} to {ROLE};", target.readable()),
     ];
     if sources.iter().any(|relation| relation.schema.is_none()) {
         lines.push("-- a name without a schema is the one that search_path finds".to_owned());

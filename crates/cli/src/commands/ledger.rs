@@ -94,7 +94,12 @@ pub(crate) fn as_json(run: &RunRow) -> Value {
         "sqlstate": run.sqlstate,
         "error_code": run.error_code,
         "error_message": run.error_message,
-        "rows": { "total": run.row_count, "inserted": run.rows_inserted, "deleted": run.rows_deleted },
+        "rows": {
+            "total": run.row_count,
+            "inserted": run.rows_inserted,
+            "updated": run.rows_updated,
+            "deleted": run.rows_deleted,
+        },
         "checksum": run.checksum,
         "code_hash": code_hash(run),
         "trigger": run.trigger,

@@ -88,7 +88,9 @@ fn run_lines(run: &RunRow) -> Vec<String> {
         format!("by {}", who(&run.actor)),
     ];
     if let (Some(inserted), Some(deleted)) = (run.rows_inserted, run.rows_deleted) {
-        parts.push(format!("+{inserted} -{deleted}"));
+        let updated = run.rows_updated.filter(|updated| *updated > 0);
+        let changed = updated.map_or_else(String::new, |updated| format!("~{updated} "));
+        parts.push(format!("+{inserted} {changed}-{deleted}"));
     }
     parts.extend(code_hash(run).map(|hash| format!("code {}", hash.chars().take(8).collect::<String>())));
     parts.extend(run.failure_class.clone());

@@ -1,9 +1,11 @@
 //! How staged rows become the interval: one file per strategy, each a pure function from names to SQL.
 
 pub mod delete_insert;
+pub mod merge_complete;
 pub mod unchanged;
 
 use thrice_core::identifier::{Identifier, TableName};
+use thrice_core::publish_strategy::PublishStrategy;
 
 use crate::{columns::ColumnMap, target::Target};
 
@@ -16,6 +18,14 @@ pub struct Parts<'a> {
     pub columns: &'a ColumnMap,
     /// Where the rows stand. A strategy asks nothing else of staging, so that how rows are staged can change.
     pub staging: &'a TableName,
+}
+
+/// The plan of a strategy.
+pub fn plan(strategy: PublishStrategy, parts: &Parts<'_>) -> PublishPlan {
+    match strategy {
+        PublishStrategy::MergeComplete => merge_complete::plan(parts),
+        PublishStrategy::DeleteInsert => delete_insert::plan(parts),
+    }
 }
 
 /// The statements that replace an interval.
@@ -51,6 +61,8 @@ pub struct PlanStep {
 pub enum Counts {
     /// Old rows that are gone.
     Deleted,
+    /// Rows that were changed in place.
+    Updated,
     /// New rows.
     Inserted,
 }
@@ -60,6 +72,8 @@ pub enum Counts {
 pub enum Writes {
     /// Each staged row, once.
     EveryStagedRow,
+    /// Those that the interval does not hold yet; the read-back alone says whether that is all of them.
+    WhatDiffers,
     /// None at all.
     Nothing,
 }

@@ -9,6 +9,8 @@ mod columns;
 #[cfg(test)]
 mod commit;
 #[cfg(test)]
+mod merge;
+#[cfg(test)]
 mod names;
 #[cfg(test)]
 mod partitions;

@@ -8,6 +8,7 @@ use std::{
 use thrice_core::{
     column_bounds::ColumnBounds,
     identifier::{Identifier, TableName},
+    publish_strategy::PublishStrategy,
     time::civil::Date,
 };
 use thrice_sql_publish::{
@@ -145,6 +146,7 @@ pub(crate) struct Road<'a> {
     pub(crate) bounds: ColumnBounds,
     pub(crate) session: Session,
     pub(crate) timeouts: Timeouts,
+    pub(crate) strategy: PublishStrategy,
     pub(crate) mode: &'a dyn StagingMode,
     pub(crate) existing_rows: ExistingRows,
     pub(crate) commit_timeout: Duration,
@@ -198,6 +200,7 @@ impl<'a> Road<'a> {
             bounds,
             session: Session::in_zone("UTC"),
             timeouts: timeouts(),
+            strategy: PublishStrategy::DeleteInsert,
             mode: &Durable,
             existing_rows: ExistingRows::MayBeReplaced,
             commit_timeout: Duration::from_secs(10),
@@ -211,6 +214,7 @@ impl<'a> Road<'a> {
             interval_column: id(self.interval_column),
             key: ids(self.key),
             published_at: self.published_at.map(id),
+            strategy: self.strategy,
         };
         examine(client, &request, &self.timeouts, &self.stop).await.unwrap()
     }
@@ -286,7 +290,7 @@ impl<'a> Road<'a> {
         probe: &dyn Probe,
     ) -> PublishOutcome {
         let parts = Parts { target: &prepared.target, columns: &prepared.columns, staging: &staged.relation };
-        let plan = strategy::delete_insert::plan(&parts);
+        let plan = strategy::plan(self.strategy, &parts);
         let request = PublishRequest {
             target: &prepared.target,
             columns: &prepared.columns,

@@ -75,7 +75,8 @@ pub(super) fn sentence(name: &str, report: &PartitionReport, took: Duration, col
     match &report.outcome {
         Ended::Published(done) => {
             parts.push(count(done.rows.total, "row"));
-            parts.push(format!("+{} -{}", done.rows.inserted, done.rows.deleted));
+            let changed = if done.rows.updated > 0 { format!("~{} ", done.rows.updated) } else { String::new() };
+            parts.push(format!("+{} {changed}-{}", done.rows.inserted, done.rows.deleted));
         }
         Ended::Unchanged(done) => {
             parts.push(count(done.rows.total, "row"));
@@ -113,7 +114,12 @@ pub(super) fn item(loaded: &Loaded, report: &PartitionReport, stopped: Option<Ex
             "attempt_no": done.attempt_no,
             "run_id": done.run_id,
             "failure_class": null,
-            "rows": { "total": done.rows.total, "inserted": done.rows.inserted, "deleted": done.rows.deleted },
+            "rows": {
+                "total": done.rows.total,
+                "inserted": done.rows.inserted,
+                "updated": done.rows.updated,
+                "deleted": done.rows.deleted,
+            },
             "checks": done.checks,
             "checksum": done.checksum,
             "published_at": done.published_at.to_string(),

@@ -1,0 +1,44 @@
+//! How a publish replaces the rows of an interval: the word of pipeline files and of the ledger.
+
+/// A publish strategy that is built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum PublishStrategy {
+    /// Delete the interval's rows, insert the staged ones.
+    DeleteInsert,
+    /// Delete the rows whose keys the staged ones no longer have, change those that differ, insert those that are new; rows
+    /// that are equal are not touched. The staged rows are the whole interval (`rows = "complete"`).
+    MergeComplete,
+}
+
+impl PublishStrategy {
+    /// The word of the file and of the ledger.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::DeleteInsert => "delete_insert",
+            Self::MergeComplete => "merge",
+        }
+    }
+
+    /// What the query gives: `complete` where rows that it no longer gives are to vanish.
+    pub const fn rows(self) -> &'static str {
+        match self {
+            Self::DeleteInsert | Self::MergeComplete => "complete",
+        }
+    }
+
+    /// Whether rows of the target are changed in place.
+    pub const fn updates(self) -> bool {
+        matches!(self, Self::MergeComplete)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PublishStrategy;
+
+    #[test]
+    fn words_of_the_file() {
+        let words = [PublishStrategy::DeleteInsert, PublishStrategy::MergeComplete].map(PublishStrategy::as_str);
+        assert_eq!(words, ["delete_insert", "merge"]);
+    }
+}

@@ -1,0 +1,96 @@
+//! The staged rows are the whole interval; only what differs is written. Rows whose keys are no longer there are deleted,
+//! rows that differ are updated in place, rows that are new are inserted, and equal rows are not touched: their version,
+//! their place and what refers to them stay.
+//!
+//! Three statements and not one MERGE: they run on every server version, each says how many rows it changed, and the
+//! partition's lock keeps other publishes out between them. Every one is bounded by the interval. "Differs" means what
+//! the checksum means by it: `1.0` and `1.00` are equal numbers and different rows.
+
+use tokio_postgres::types::Type;
+
+use super::{Counts, Parts, PlanStep, PublishPlan, Writes, list};
+use crate::{bounds, probe, target::TargetColumn};
+
+/// Types whose equality is equality of what they print.
+const PLAIN: [Type; 9] = [
+    Type::BOOL,
+    Type::INT2,
+    Type::INT4,
+    Type::INT8,
+    Type::DATE,
+    Type::TIMESTAMP,
+    Type::TIMESTAMPTZ,
+    Type::UUID,
+    Type::BYTEA,
+];
+
+/// The plan: delete what vanished, update what differs, insert what is new.
+pub fn plan(parts: &Parts<'_>) -> PublishPlan {
+    let Parts { target, columns, staging } = parts;
+    let table = &target.table;
+    let inside = bounds::predicate_of("t", &target.interval_column);
+    let same_key: Vec<String> =
+        target.key.iter().map(|key| format!("s.{key} operator(pg_catalog.=) t.{key}")).collect();
+    let same_key = same_key.join(" and ");
+    let written: Vec<&TargetColumn> = columns.columns().iter().filter_map(|name| target.column(name)).collect();
+    let equal: Vec<String> = written.iter().map(|column| equal(column)).collect();
+    let mut set: Vec<String> = written.iter().map(|column| format!("{0} = s.{0}", column.name)).collect();
+    set.extend(target.published_at.as_ref().map(|column| format!("{column} = pg_catalog.now()")));
+    let (published_at, now) = match &target.published_at {
+        Some(column) => (format!(", {column}"), ", pg_catalog.now()"),
+        None => (String::new(), ""),
+    };
+    PublishPlan {
+        strategy: "merge",
+        steps: vec![
+            PlanStep {
+                what: "delete the rows that are no longer given",
+                text: format!(
+                    "delete from {table} t where {inside} and not exists (select from {staging} s where {same_key})"
+                ),
+                takes_bounds: true,
+                reads_staging: true,
+                counts: Counts::Deleted,
+                probe: probe::PUBLISH_DELETED,
+            },
+            PlanStep {
+                what: "update the rows that differ",
+                text: format!(
+                    "update {table} t set {} from {staging} s where {inside} and {same_key} and ({}) is not true",
+                    set.join(", "),
+                    equal.join(" and ")
+                ),
+                takes_bounds: true,
+                reads_staging: true,
+                counts: Counts::Updated,
+                probe: probe::PUBLISH_UPDATED,
+            },
+            PlanStep {
+                what: "insert the new rows",
+                text: format!(
+                    "insert into {table} ({0}{published_at}) select {0}{now} from {staging} s \
+                     where not exists (select from {table} t where {inside} and {same_key}) order by {1}",
+                    columns.list(""),
+                    list(&target.key),
+                ),
+                takes_bounds: true,
+                reads_staging: true,
+                counts: Counts::Inserted,
+                probe: probe::PUBLISH_WRITTEN,
+            },
+        ],
+        writes: Writes::WhatDiffers,
+    }
+}
+
+/// That a column holds the same in both; null is the same as null.
+fn equal(column: &TargetColumn) -> String {
+    let name = &column.name;
+    let (ours, theirs) = if column.base_type.and_then(Type::from_oid).is_some_and(|of| PLAIN.contains(&of)) {
+        (format!("t.{name}"), format!("s.{name}"))
+    } else {
+        let as_printed = |side: &str| format!("{side}.{name}::pg_catalog.text collate pg_catalog.\"C\"");
+        (as_printed("t"), as_printed("s"))
+    };
+    format!("({ours} operator(pg_catalog.=) {theirs} or t.{name} is null and s.{name} is null)")
+}
