@@ -260,3 +260,53 @@ async fn partitions_of_one_call_share_a_staging_table() -> Result<()> {
     assert_eq!(bench.db.value(LOGICAL).await?, once);
     Ok(())
 }
+
+/// A pipeline that goes from one strategy to the other and back: the same table, and a merge leaves equal rows where they are.
+#[tokio::test(flavor = "multi_thread")]
+async fn merged_as_if_replaced() -> Result<()> {
+    let merged = |key: &str| {
+        let target = format!("key = [{key}]\nstrategy = \"merge\"\nrows = \"complete\"\n");
+        daily("t", "2025-03-01", "m.t", "day", &target, SQL)
+    };
+    let bench = shops().await?;
+    let days = "2025-03-02 2025-03-03 2025-03-04";
+    bench.call(&format!("run t {days}"))?.expect_code(0);
+    let (once, physical) = (bench.db.value(LOGICAL).await?, bench.db.value(PHYSICAL).await?);
+
+    bench.project.write(&merged("\"day\", \"shop\""))?;
+    for _ in 0..2 {
+        bench.call(&format!("run t {days}"))?.expect_code(0);
+        assert_eq!(bench.db.value(PHYSICAL).await?, physical, "equal rows are not touched");
+    }
+    // one group of one day, and a shop that vanishes from another
+    bench.db.execute("update m.src set v = v + 1 where day = '2025-03-02' and shop = 1; update m.src set shop = 0 where day = '2025-03-03' and shop = 2").await?;
+    let changed = bench.call(&format!("run t {days} --json"))?.expect_code(0).json()?;
+    let rows: Vec<[i64; 3]> = (0..3)
+        .map(|item| {
+            ["inserted", "updated", "deleted"].map(|of| changed["items"][item]["rows"][of].as_i64().unwrap_or(-1))
+        })
+        .collect();
+    assert_eq!(rows, [[0, 1, 0], [0, 1, 1], [0, 0, 0]], "{changed}");
+    let updated = "select sum(rows_updated) from thrice.publications";
+    assert_eq!(bench.db.value(updated).await?, "2");
+    // somebody edits the table behind thrice's back: told, and put right
+    bench.db.execute("update m.t set total = 0 where day = '2025-03-04' and shop = 0; insert into m.t values ('2025-03-04', 77, 7)").await?;
+    bench.call(&format!("run t {days}"))?.expect_code(0).expect_text("TH0538");
+    let merged_rows = bench.db.value(LOGICAL).await?;
+    bench.project.write(&daily("t", "2025-03-01", "m.t", "day", "key = [\"day\", \"shop\"]\n", SQL))?;
+    bench.db.execute("delete from m.t where day between '2025-03-02' and '2025-03-04'").await?;
+    bench.call(&format!("run t {days}"))?.expect_code(0);
+    assert_eq!(bench.db.value(LOGICAL).await?, merged_rows, "as a replacement gives");
+    bench.db.execute("update m.src set v = v - 1 where day = '2025-03-02' and shop = 1; update m.src set shop = 2 where day = '2025-03-03' and extract(hour from at at time zone 'Asia/Seoul')::int % 3 = 2").await?;
+    bench.project.write(&merged("\"day\", \"shop\""))?;
+    bench.call(&format!("run t {days}"))?.expect_code(0);
+    assert_eq!(bench.db.value(LOGICAL).await?, once);
+
+    // rows that no receipt accounts for are refused, then merged over, then adopted
+    bench.call("run t 2025-03-05")?.expect_code(5).expect_error("TH0531");
+    bench.call("run t 2025-03-05 --overwrite-existing --reason rebuilt")?.expect_code(0);
+    bench.call("adopt t --from 2025-03-01 --to 2025-03-01 --reason before")?.expect_code(0);
+    let kinds = "select string_agg(kind || ' ' || strategy, ',' order by attempt_id desc) from (select * from thrice.publications order by attempt_id desc limit 2) p";
+    assert_eq!(bench.db.value(kinds).await?, "adopt merge,publish merge");
+    Ok(())
+}

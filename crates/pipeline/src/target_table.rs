@@ -168,7 +168,8 @@ fn strategy(reader: &mut Reader<'_, '_>) -> Option<Strategy> {
         }
     };
     for key in ["version", "operation"] {
-        if written == "merge" {
+        // where the merge itself was refused, they are what it wants
+        if written == "merge" && strategy.is_none() {
             reader.know(key);
         } else {
             reader.not_built(key);
@@ -180,6 +181,7 @@ fn strategy(reader: &mut Reader<'_, '_>) -> Option<Strategy> {
 /// Rows that are not named stay, or go: a merge has to say which.
 fn merge(reader: &mut Reader<'_, '_>, strategy: &Field<'_>) -> Option<Strategy> {
     if !reader.has("rows") {
+        reader.know("rows");
         let diagnostic = reader
             .error(ErrorCode::MergeWithoutRows, "merge does not say what happens to rows that the query no longer gives")
             .at(strategy.span.clone())

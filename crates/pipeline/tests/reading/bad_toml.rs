@@ -82,7 +82,16 @@ fn b43_strategies() {
     assert_snapshot!("b43_upsert", target!("strategy = \"upsert\""));
     assert_snapshot!("b44_merge_without_rows", target!("strategy = \"merge\"\nkey = [\"day\"]"));
     assert_snapshot!("b44_merge", target!("strategy = \"merge\"\nrows = \"complete\""));
-    assert_snapshot!("b44_rows_without_merge", target!("rows = \"complete\""));
+    assert_snapshot!("b44_rows_of_no_kind", target!("strategy = \"merge\"\nrows = \"all\"\nkey = [\"day\"]"));
+    assert_snapshot!(
+        "b44_changes",
+        target!("strategy = \"merge\"\nrows = \"changes\"\nkey = [\"day\"]\nversion = \"v\"")
+    );
+    assert_snapshot!("b44_changes_without_merge", target!("rows = \"changes\""));
+    assert_snapshot!(
+        "b44_version_of_complete",
+        target!("strategy = \"merge\"\nrows = \"complete\"\nkey = [\"day\"]\nversion = \"v\"")
+    );
 }
 
 #[test]
