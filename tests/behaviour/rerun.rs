@@ -305,7 +305,7 @@ async fn merged_as_if_replaced() -> Result<()> {
     // rows that no receipt accounts for are refused, then merged over, then adopted
     bench.call("run t 2025-03-05")?.expect_code(5).expect_error("TH0531");
     bench.call("run t 2025-03-05 --overwrite-existing --reason rebuilt")?.expect_code(0);
-    bench.call("adopt t --from 2025-03-01 --to 2025-03-01 --reason before")?.expect_code(0);
+    bench.call("adopt t --from 2025-03-01 --to 2025-03-01 --reason before --yes")?.expect_code(0);
     let kinds = "select string_agg(kind || ' ' || strategy, ',' order by attempt_id desc) from (select * from thrice.publications order by attempt_id desc limit 2) p";
     assert_eq!(bench.db.value(kinds).await?, "adopt merge,publish merge");
     Ok(())

@@ -1,7 +1,7 @@
 //! Readers during a publish, and several workers at once.
 //!
 //! `THRICE_RACE_ROUNDS` says how often two processes race for one partition (10 without it), `THRICE_REPUBLISHES` how often
-//! the day is published again under the readers' eyes (200).
+//! the day is published again under the readers' eyes (100). Each by each strategy.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,11 +18,16 @@ fn number(name: &str, default: u32) -> Result<u32> {
     std::env::var(name).map_or(Ok(default), |text| text.parse().context(name.to_owned()))
 }
 
-fn pipeline(sql: &str) -> PipelineText {
-    let toml = "[interval]\ngrain = \"day\"\nstart = \"2025-05-01\"\ncatch_up = \"all\"\n\
-                [target]\ntable = \"c.t\"\ninterval_column = \"at\"\n\
-                [retry]\nattempts = 3\nfirst_delay = \"1s\"\n";
-    PipelineText::new("t", toml, sql)
+const REPLACED: &str = "";
+const MERGED: &str = "strategy = \"merge\"\nrows = \"complete\"\nkey = [\"at\"]\n";
+
+fn pipeline(sql: &str, strategy: &str) -> PipelineText {
+    let toml = format!(
+        "[interval]\ngrain = \"day\"\nstart = \"2025-05-01\"\ncatch_up = \"all\"\n\
+         [target]\ntable = \"c.t\"\ninterval_column = \"at\"\n{strategy}\
+         [retry]\nattempts = 3\nfirst_delay = \"1s\"\n"
+    );
+    PipelineText::new("t", &toml, sql)
 }
 
 /// Rows without a mark of the run that wrote them: equal sources give equal results.
@@ -31,8 +36,12 @@ const PLAIN: &str = "select at, v, 0::bigint as mark from c.src where at >= :int
 const MARKED: &str = "with run as materialized (select nextval('c.marks') as mark)
  select at, v, mark from c.src, run where at >= :interval_start and at < :interval_end";
 
-/// Six days of 300 rows. A publish that writes while another one does fails: the trigger takes a lock without waiting.
 async fn bench(sql: &str) -> Result<Bench> {
+    bench_of(sql, REPLACED).await
+}
+
+/// Six days of 300 rows. A publish that writes while another one does fails: the trigger takes a lock without waiting.
+async fn bench_of(sql: &str, strategy: &str) -> Result<Bench> {
     Bench::new(
         "Asia/Seoul",
         "create schema c;
@@ -41,7 +50,7 @@ async fn bench(sql: &str) -> Result<Bench> {
          insert into c.src select '2025-04-30 15:00Z'::timestamptz + n * interval '4 minutes 48 seconds', 1 from generate_series(0, 1799) n;
          create table c.t (at timestamptz not null, v int, mark bigint);
          create index on c.t (at)",
-        &[pipeline(sql)],
+        &[pipeline(sql, strategy)],
     )
     .await
 }
@@ -53,7 +62,7 @@ const ALONE: &str = "
       if not pg_try_advisory_xact_lock(4711) then raise exception 'two publishes at once'; end if;
       return null;
     end $$;
-  create trigger alone before insert or delete on c.t for each statement execute function c.alone()";
+  create trigger alone before insert or update or delete on c.t for each statement execute function c.alone()";
 
 const AT: &str = "t.at";
 
@@ -101,9 +110,8 @@ async fn repeatable_read(client: Client, done: Arc<AtomicBool>) -> Result<(Seen,
     Ok((seen, polls))
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn readers_see_the_old_or_the_new_rows() -> Result<()> {
-    let bench = bench(PLAIN).await?;
+async fn readers_see_the_old_or_the_new_rows(strategy: &str) -> Result<()> {
+    let bench = bench_of(PLAIN, strategy).await?;
     bench.call("run t 2025-05-01 2025-05-02 2025-05-03")?.expect_code(0);
     let done = Arc::new(AtomicBool::new(false));
     let mut readers = Vec::new();
@@ -113,10 +121,10 @@ async fn readers_see_the_old_or_the_new_rows() -> Result<()> {
     }
     // old: 300 rows of 1. new: 450 rows of 7
     let to_new = "update c.src set v = 7 where at >= '2025-05-01 15:00Z' and at < '2025-05-02 15:00Z';
-                  insert into c.src select at, 7 from c.src where at >= '2025-05-01 15:00Z' and at < '2025-05-02 03:00Z'";
-    let to_old = "delete from c.src a using c.src b where a.at = b.at and a.ctid > b.ctid;
+                  insert into c.src select at + interval '1 second', 7 from c.src where at >= '2025-05-01 15:00Z' and at < '2025-05-02 03:00Z'";
+    let to_old = "delete from c.src a using c.src b where a.at = b.at + interval '1 second';
                   update c.src set v = 1";
-    let times = number("THRICE_REPUBLISHES", 200)?;
+    let times = number("THRICE_REPUBLISHES", 100)?;
     for n in 0..times {
         bench.db.execute(if n % 2 == 0 { to_new } else { to_old }).await?;
         let project = bench.thrice("run t 2025-05-02");
@@ -137,9 +145,8 @@ async fn readers_see_the_old_or_the_new_rows() -> Result<()> {
 }
 
 /// Both processes want the same partition: never both at once in the target, and whoever comes second waits or says so.
-#[tokio::test(flavor = "multi_thread")]
-async fn two_processes_on_one_partition() -> Result<()> {
-    let bench = bench(MARKED).await?;
+async fn two_processes_on_one_partition(strategy: &str) -> Result<()> {
+    let bench = bench_of(MARKED, strategy).await?;
     bench.db.execute(ALONE).await?;
     let mut held = 0;
     for round in 0..number("THRICE_RACE_ROUNDS", 10)? {
@@ -180,9 +187,8 @@ async fn two_processes_on_one_partition() -> Result<()> {
 }
 
 /// Both take all that is due. Each partition is published, by one of them or by both.
-#[tokio::test(flavor = "multi_thread")]
-async fn two_processes_on_all_that_is_due() -> Result<()> {
-    let bench = bench(MARKED).await?;
+async fn two_processes_on_all_that_is_due(strategy: &str) -> Result<()> {
+    let bench = bench_of(MARKED, strategy).await?;
     let due = "run --as-of 2025-05-06T15:00:00Z";
     let runs: Vec<_> = (0..2).map(|_| bench.thrice(due).start()).collect::<Result<_>>()?;
     for run in runs {
@@ -196,9 +202,8 @@ async fn two_processes_on_all_that_is_due() -> Result<()> {
     Ok(())
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn two_processes_on_different_partitions() -> Result<()> {
-    let bench = bench(MARKED).await?;
+async fn two_processes_on_different_partitions(strategy: &str) -> Result<()> {
+    let bench = bench_of(MARKED, strategy).await?;
     for round in 0..number("THRICE_RACE_ROUNDS", 10)? {
         let one = bench.thrice("run t 2025-05-02").failpoints("publish_written=return(sleep:200)").start()?;
         let other = bench.thrice("run t 2025-05-03").start()?;
@@ -316,4 +321,28 @@ async fn a_fenced_worker_leaves_adopted_staging_alone() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stopped_worker_that_holds_the_lock() -> Result<()> {
     zombie("publish_written").await
+}
+
+/// Each race by each strategy.
+macro_rules! by_each_strategy {
+    ($($race:ident $replaced:ident $merged:ident;)*) => {
+        $(
+            #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+            async fn $replaced() -> Result<()> {
+                $race(REPLACED).await
+            }
+
+            #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+            async fn $merged() -> Result<()> {
+                $race(MERGED).await
+            }
+        )*
+    };
+}
+
+by_each_strategy! {
+    readers_see_the_old_or_the_new_rows readers_of_replaced_rows readers_of_merged_rows;
+    two_processes_on_one_partition two_replace_one_partition two_merge_one_partition;
+    two_processes_on_all_that_is_due two_replace_all_that_is_due two_merge_all_that_is_due;
+    two_processes_on_different_partitions two_replace_different_partitions two_merge_different_partitions;
 }
