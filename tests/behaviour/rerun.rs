@@ -310,3 +310,59 @@ async fn merged_as_if_replaced() -> Result<()> {
     assert_eq!(bench.db.value(kinds).await?, "adopt merge,publish merge");
     Ok(())
 }
+
+/// A target that is altered in the middle of a call: what comes after is of the new type, as in a call of its own.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_target_altered_between_two_partitions() -> Result<()> {
+    let thirds = SQL.replace("sum(v) as total", "sum(v) / 7 as total");
+    let bench = Bench::new(
+        "Asia/Seoul",
+        "create schema m;
+         create table m.src (at timestamptz, day date, shop int, v numeric);
+         insert into m.src select '2025-02-28 15:00Z'::timestamptz + n * interval '1 hour', '2025-03-01'::date + n / 24, n % 3, n + 0.25 from generate_series(0, 119) n;
+         create table m.t (day date not null, shop int, total numeric(14, 2), unique (day, shop))",
+        &[daily("t", "2025-03-01", "m.t", "day", "key = [\"day\", \"shop\"]\n", &thirds)],
+    )
+    .await?;
+    let pause = "after_commit=1*return(sleep:1500)->off";
+    for (damage, days) in [
+        ("alter table m.t alter total type numeric", "2025-03-01 2025-03-02 2025-03-03"),
+        (
+            "do $$ begin execute (select format('alter table thrice_staging.%I drop column shop', relname) from pg_class where relnamespace = 'thrice_staging'::regnamespace and relkind = 'r'); end $$",
+            "2025-03-04 2025-03-05",
+        ),
+    ] {
+        let published = bench.db.value("select count(*) from thrice.publications").await?.parse::<u32>()?;
+        let running = bench.thrice(&format!("run t {days}")).failpoints(pause).start()?;
+        let next = (published + 1).to_string();
+        bench.wait_for("select count(*) from thrice.publications", &next, std::time::Duration::from_secs(30)).await?;
+        bench.db.execute(damage).await?;
+        running.wait()?.expect_code(0);
+    }
+    let rounded = "select count(*) from m.t t join (select day, shop, sum(v) / 7 as exact from m.src group by 1, 2) s using (day, shop) where t.total <> s.exact";
+    assert_eq!(bench.db.value(rounded).await?, "3", "only those that were there before");
+    bench.call("run t 2025-03-01 2025-03-02 2025-03-03 2025-03-04 2025-03-05")?.expect_code(0);
+    assert_eq!(bench.db.value(rounded).await?, "0");
+    assert_eq!(bench.staging_tables().await?, 0);
+    Ok(())
+}
+
+/// A worker whose lease's session is gone looks dead, and works on: a sweep leaves the staging table that it has just filled.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sweep_looks_again_before_it_drops() -> Result<()> {
+    let bench = shops().await?;
+    let running = bench
+        .thrice("run t 2025-03-02 2025-03-03 2025-03-04")
+        .failpoints("stage_filled=1*off->1*return(sleep:2500)->off")
+        .start()?;
+    let receipts = "select count(*) from thrice.publications";
+    bench.wait_for(receipts, "1", std::time::Duration::from_secs(30)).await?;
+    bench.db.execute("select pg_terminate_backend(backend_pid) from thrice.workers").await?;
+    // its sweep waits for the lock on the table that the other fills
+    bench.call("run t 2025-03-06 --early")?;
+    running.wait()?.expect_code(0);
+    assert_eq!(bench.db.value("select count(*) from thrice.pipeline_run_ledger where status = 'failed'").await?, "0");
+    let days = "select string_agg(distinct day::text, ' ' order by day::text) from m.t where shop <> 9";
+    assert_eq!(bench.db.value(days).await?, "2025-03-02 2025-03-03 2025-03-04");
+    Ok(())
+}

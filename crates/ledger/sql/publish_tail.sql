@@ -8,6 +8,7 @@
 --    with w as (insert into … returning 1) select set_config('thrice.rows_inserted', count(*)::text, true) from w
 --    thrice.rows_before and thrice.checksum_before, where a statement read what the interval held before it was replaced: what others
 --    changed since the receipt is told in the event and the answer. Other code may have other columns: then the count alone is compared.
+--    thrice.comparison: $15 as JSON text, where a statement before compared old rows with new ones.
 -- $11 points_to int8: only where a rollback moves a pointer and no rows: the older receipt whose rows are to be read
 -- $12 history_relation text   $13 history_expires_at timestamptz   $14 input_manifest jsonb   $15 comparison jsonb   $16 close bool
 -- Raises TH002: the fence or the claim has moved · TH010: the run is unknown, or in no state that publishes
@@ -30,9 +31,10 @@ with run as (
          coalesce($9::int8, nullif(current_setting('thrice.target_rows', true), '')::int8) as target_rows,
          coalesce($10::text, nullif(current_setting('thrice.target_checksum', true), '')) as target_checksum,
          nullif(current_setting('thrice.rows_before', true), '')::int8 as rows_before,
-         nullif(current_setting('thrice.checksum_before', true), '') as checksum_before
+         nullif(current_setting('thrice.checksum_before', true), '') as checksum_before,
+         coalesce($15::jsonb, nullif(current_setting('thrice.comparison', true), '')::jsonb) as compared
 ), judged as (
-  select run.*, n.deleted, n.inserted, n.updated, n.rows_before,
+  select run.*, n.deleted, n.inserted, n.updated, n.rows_before, n.compared,
          coalesce(n.rows_before <> run.before_rows or run.same_code and n.checksum_before <> run.before_checksum, false) as edited,
          coalesce(n.target_rows, run.staged_rows) as final_rows, coalesce(n.target_checksum, run.staged_checksum) as final_checksum,
          case when $5::text in ('unchanged', 'adopt') or $11::int8 is not null then coalesce(n.deleted, 0) + coalesce(n.inserted, 0) + coalesce(n.updated, 0) = 0
@@ -48,7 +50,7 @@ with run as (
   insert into thrice.publications (attempt_id, partition_id, token, kind, strategy, rows_deleted, rows_inserted, rows_updated, row_count, checksum,
          input_manifest, code_hash, revisit, comparison, previous_data_attempt_id, history_relation, history_expires_at)
   select $2, $1, $3, $5::text, strategy, deleted, inserted, updated, final_rows, final_checksum,
-         $14::jsonb, code_hash, revisit, $15::jsonb, before, $12::text, $13::timestamptz
+         $14::jsonb, code_hash, revisit, compared, before, $12::text, $13::timestamptz
     from judged
    where final_rows is not null and final_checksum is not null   -- else TH012 below speaks, and not a null violation
   returning published_at, row_count, checksum, previous_data_attempt_id
@@ -68,7 +70,7 @@ with run as (
 ), item as (
   update thrice.backfill_items i
      set state = case $5::text when 'unchanged' then 'unchanged' when 'rollback' then 'rolled_back' else 'published' end,
-         attempt_id = $2, partition_id = $1, before_attempt_id = j.before, comparison = coalesce($15::jsonb, i.comparison)
+         attempt_id = $2, partition_id = $1, before_attempt_id = j.before, comparison = coalesce(j.compared, i.comparison)
     from judged j where i.backfill_id = j.backfill_id and i.interval_start = j.interval_start
 ), told as (
   insert into thrice.events (kind, pipeline_id, partition_id, attempt_id, backfill_id, actor, data)

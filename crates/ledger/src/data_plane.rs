@@ -14,9 +14,12 @@ pub const PUBLISH_TAIL: &str = include_str!("../sql/publish_tail.sql");
 /// Reads a receipt. On the connection whose COMMIT came back without an error, no row means: rolled back.
 pub const RECEIPT_OF: &str = include_str!("../sql/receipt_of.sql");
 
+/// Whether no open run names a staging table; asked under the table's lock before it is dropped.
+pub const STAGING_IS_UNUSED: &str = include_str!("../sql/staging_is_unused.sql");
+
 /// The transaction-local settings in which the statements of a publish leave their counts for [`PUBLISH_TAIL`].
 /// They are to be emptied when the transaction begins.
-pub const COUNT_SETTINGS: [&str; 7] = [
+pub const COUNT_SETTINGS: [&str; 8] = [
     "thrice.rows_deleted",
     "thrice.rows_inserted",
     "thrice.rows_updated",
@@ -24,6 +27,7 @@ pub const COUNT_SETTINGS: [&str; 7] = [
     "thrice.target_checksum",
     "thrice.rows_before",
     "thrice.checksum_before",
+    "thrice.comparison",
 ];
 
 /// A statement with the types that its parameters and columns have on every driver.
@@ -40,7 +44,7 @@ pub struct Signature {
 }
 
 /// All statements of the data plane.
-pub const STATEMENTS: [Signature; 4] = [
+pub const STATEMENTS: [Signature; 5] = [
     Signature {
         name: "lock_and_check_fence",
         text: LOCK_AND_CHECK_FENCE,
@@ -53,6 +57,7 @@ pub const STATEMENTS: [Signature; 4] = [
             ("data_attempt_id", "int8"),
         ],
     },
+    Signature { name: "staging_is_unused", text: STAGING_IS_UNUSED, params: &["text"], columns: &[("unused", "int4")] },
     Signature {
         name: "mark_staged",
         text: MARK_STAGED,

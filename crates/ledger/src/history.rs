@@ -54,6 +54,8 @@ pub struct RunRow {
     pub rows_deleted: Option<i64>,
     pub rows_inserted: Option<i64>,
     pub rows_updated: Option<i64>,
+    /// Old rows against new ones, as the publish counted them.
+    pub comparison: Option<Value>,
 }
 
 /// What a check found, as stored.

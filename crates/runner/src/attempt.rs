@@ -213,6 +213,7 @@ impl Runner {
             attempt_no: work.started.attempt_no,
             run_id: work.started.run_id.clone(),
             rows: published.rows,
+            comparison: published.comparison,
             checksum: published.checksum,
             published_at: published.published_at,
             resolved: published.resolved,

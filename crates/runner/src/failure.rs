@@ -10,6 +10,7 @@ use thrice_core::sqlstate::SqlState;
 use thrice_ledger::{ErrorKind as LedgerKind, Failure, LedgerError, ReceiptKind};
 use thrice_sql_publish::PublishError;
 use thrice_sql_publish::error::ErrorKind;
+use thrice_sql_publish::staging;
 
 use crate::attempt::{AttemptEnd, Work};
 use crate::problem;
@@ -65,9 +66,10 @@ impl Failing {
         Box::new(Self { error: Some(error), ..*Self::problem(Problem::new(ErrorCode::Bug, "")) }.described(false))
     }
 
-    /// The place in the error is a place in the user's query.
+    /// An error of staging: that of the step which runs the user's query has its place there.
     pub(crate) fn of_query(error: PublishError) -> Box<Self> {
-        Box::new(Self { error: Some(error), ..*Self::problem(Problem::new(ErrorCode::Bug, "")) }.described(true))
+        let in_query = error.what() == staging::QUERY;
+        Box::new(Self { error: Some(error), ..*Self::problem(Problem::new(ErrorCode::Bug, "")) }.described(in_query))
     }
 
     pub(crate) fn rolled_back(error: PublishError, run: Run<Validated>, kind: ReceiptKind) -> Box<Self> {
@@ -116,6 +118,10 @@ impl Failing {
             we_cancelled: cancelled,
             timeouts_are_transient: work.prepared.job.retry.on_timeout,
         };
+        if self.is_of_lost_staging() {
+            // staged again, it is there
+            return fail(if cancelled { FailureClass::Cancelled } else { FailureClass::Transient });
+        }
         if let Some((state, _)) = self.statement {
             return decide(state, SideEffect::None, seen);
         }
@@ -144,6 +150,19 @@ impl Failing {
                 fail(FailureClass::Permanent)
             }
         }
+    }
+}
+
+impl Failing {
+    /// A statement found no staging table: somebody dropped it.
+    fn is_of_lost_staging(&self) -> bool {
+        let state = match (&self.statement, &self.error) {
+            (Some((state, _)), _) => *state,
+            (None, Some(error)) => error.sqlstate(),
+            (None, None) => None,
+        };
+        let schema = staging::SCHEMA;
+        state.is_some_and(|state| state.as_str() == "42P01") && self.problem.what.contains(&format!("{schema}.s_"))
     }
 }
 
@@ -176,8 +195,6 @@ impl Runner {
         // whatever it failed with: a run whose partition has another owner by now is not tried again;
         // a run that resolution ended is not asked, because resolution itself has raised the fence
         let class = if !failing.ended && class != FailureClass::Fenced && self.was_replaced(work).await {
-            problem.why = Some(problem.what);
-            problem.what = String::from("another worker took the partition over; nothing of this run was published");
             FailureClass::Fenced
         } else {
             class
@@ -186,7 +203,7 @@ impl Runner {
         match class {
             // cancelled by somebody else is not stopped by this call's signal
             FailureClass::Cancelled if work.request.cancel.is_cancelled() => problem.code = ErrorCode::Stopped,
-            FailureClass::Fenced => problem.code = ErrorCode::Fenced,
+            FailureClass::Fenced => shut_out(&mut problem),
             FailureClass::Transient
             | FailureClass::Permanent
             | FailureClass::Check
@@ -212,7 +229,7 @@ impl Runner {
             // whatever ended this run, somebody else has the partition now: shut out, and not to try again
             (class, retry_in) = (FailureClass::Fenced, None);
             problem.class = Some(class);
-            problem.code = ErrorCode::Fenced;
+            shut_out(&mut problem);
         }
         if is_retried(Some(class)) && retry_in.is_none() {
             problem.why.get_or_insert_with(|| format!("tried {failed} times; the retry budget is used up"));
@@ -323,6 +340,15 @@ impl Runner {
         let stop = thrice_sql_publish::CancellationToken::new();
         self.drop_tables(&[name], &work.prepared.job.limits.checking(), &stop).await;
     }
+}
+
+/// Whatever a run failed with: where another worker has the partition, that is the reason, and no fault of this one.
+fn shut_out(problem: &mut Problem) {
+    problem.code = ErrorCode::Fenced;
+    problem.what = String::from("another worker took the partition over; nothing of this run was published");
+    problem.why = None;
+    problem.fix = Some(String::from("nothing: what the other worker publishes counts"));
+    problem.sqlstate = None;
 }
 
 /// Staged rows are kept where a next run may adopt them, or a person wants to look at them. Whoever took the partition

@@ -62,3 +62,4 @@ pub use report::{Done, Edited, Outcome, PartitionReport, Problem, Progress, RowC
 pub use request::{RunRequest, Trigger};
 pub use resume::{Swept, staging_for_nobody};
 pub use runner::{Runner, RunnerOptions};
+pub use spent_staging::staging_is_unused;

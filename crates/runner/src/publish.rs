@@ -24,6 +24,7 @@ use crate::validate::ValidRecord;
 pub(crate) struct Receipted {
     pub(crate) unchanged: bool,
     pub(crate) rows: RowCounts,
+    pub(crate) comparison: Option<serde_json::Value>,
     pub(crate) checksum: String,
     pub(crate) published_at: Timestamp,
     pub(crate) resolved: bool,
@@ -119,6 +120,7 @@ impl Runner {
                     updated: done.rows_updated,
                     deleted: done.rows_deleted,
                 },
+                comparison: done.comparison,
                 checksum: done.content.checksum,
                 published_at: published_at(&done.proof),
                 resolved: false,
@@ -190,6 +192,7 @@ impl Runner {
                 updated: counts.and_then(|run| run.rows_updated).unwrap_or_default(),
                 deleted: counts.and_then(|run| run.rows_deleted).unwrap_or_default(),
             },
+            comparison: counts.and_then(|run| run.comparison.clone()),
             checksum: receipt.checksum,
             published_at: receipt.published_at,
             resolved: true,

@@ -75,6 +75,8 @@ pub struct Done {
     pub run_id: String,
     /// Rows of the partition and what the publish did.
     pub rows: RowCounts,
+    /// Old rows against new ones, where old ones were replaced: rows, keys where the target has a key, sums of numeric columns.
+    pub comparison: Option<serde_json::Value>,
     /// Content checksum `v1:…` of the published rows.
     pub checksum: String,
     /// When the receipt was written, by the database's clock.

@@ -126,7 +126,7 @@ impl Runner {
         let timeouts = prepared.job.limits.checking();
         let mut swept = Swept::default();
         for name in left {
-            if self.drop_tables(&[name], &timeouts, stop).await { swept.dropped += 1 } else { swept.left += 1 }
+            if self.drop_unused(&name, &timeouts, stop).await { swept.dropped += 1 } else { swept.left += 1 }
         }
         Ok(swept)
     }

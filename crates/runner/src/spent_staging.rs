@@ -1,11 +1,13 @@
 //! Staging tables whose rows are published. One of few rows takes the rows of a later partition of its pipeline: making
 //! and dropping a table costs more than such a partition itself. The others are dropped at once.
 
-use thrice_sql_publish::CancellationToken;
+use thrice_ledger::data_plane;
 use thrice_sql_publish::columns::ColumnMap;
 use thrice_sql_publish::session::Timeouts;
 use thrice_sql_publish::staging::{self, Emptying, Staged, StagingName};
 use thrice_sql_publish::target::Target;
+use thrice_sql_publish::{CancellationToken, Statement};
+use tokio_postgres::types::Type;
 
 use crate::attempt::Work;
 use crate::failpoints::{self, hit};
@@ -64,6 +66,12 @@ impl SpentStaging {
     }
 }
 
+/// Asks the ledger whether no open run names a staging table; for [`staging::drop_unused_staging`].
+pub fn staging_is_unused(name: &StagingName) -> Statement {
+    Statement::new("see whether a run uses the staging table", data_plane::STAGING_IS_UNUSED)
+        .bind(name.table().table.as_str().to_owned(), Type::TEXT)
+}
+
 impl Runner {
     /// The receipt is known, so nobody needs the rows any more. `rows` are all that are in the table, dead ones too.
     pub(crate) async fn spend(&mut self, work: &Work<'_>, name: StagingName, staged: &Staged, rows: i64) {
@@ -93,6 +101,27 @@ impl Runner {
             }
         }
         hit(failpoints::AFTER_DROP);
+    }
+
+    /// Drops a table that nobody needed when it was looked for, unless somebody uses it by now.
+    pub(crate) async fn drop_unused(
+        &mut self,
+        name: &StagingName,
+        timeouts: &Timeouts,
+        stop: &CancellationToken,
+    ) -> bool {
+        let over = self.patience.token();
+        let Ok(client) = self.client().await else { return false };
+        let unused = staging_is_unused(name);
+        let dropping = staging::drop_unused_staging(client, name, &unused, timeouts, stop);
+        let dropped = on_data(&over, "drop a staging table", dropping).await;
+        if let Err(error) = &dropped {
+            if error.is_connection_lost() {
+                self.abandon_connection();
+            }
+            tracing::debug!(%error, %name, "a staging table stays for the next sweep");
+        }
+        dropped.unwrap_or_default()
     }
 
     /// Drops staging tables, all or none; a failure leaves them to the next sweep.

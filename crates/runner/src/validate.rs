@@ -7,6 +7,7 @@ use thrice_checks::{Check, CheckResult, GuardVerdict, Phase, Severity, Subject, 
 use thrice_core::code::ErrorCode;
 use thrice_core::failure_class::FailureClass;
 use thrice_ledger::{CheckPhase, CheckRow, CheckSeverity, Ledger, LedgerError};
+use thrice_sql_publish::PublishError;
 use thrice_sql_publish::cancel::{Guarded, guarded};
 use thrice_sql_publish::peek::look_and_pin;
 use thrice_sql_publish::staging::Staged;
@@ -61,6 +62,9 @@ impl Runner {
         guards.extend(existing.map(|rows| guard::existing_rows(rows, false, work.request.overwrite_existing)));
         let passed = verdict.passed();
         verdict.results.extend(guards.iter().filter_map(|guard| guard.result().cloned()));
+        if verdict.code() == Some(ErrorCode::EmptyResult) && staged.content.rows > 0 {
+            return Err(Failing::publish(PublishError::staging_not_whole("run the checks", staged.relation.clone())));
+        }
         hit(failpoints::AFTER_CHECKS);
 
         let rows: Vec<CheckRow> = verdict.results.iter().map(row_of).collect();

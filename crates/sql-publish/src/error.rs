@@ -97,6 +97,11 @@ impl PublishError {
         Self::new(what, ErrorKind::Cancelled { in_doubt: true })
     }
 
+    /// The caller found another number of rows in a staging table than were staged.
+    pub fn staging_not_whole(what: &'static str, relation: TableName) -> Self {
+        Self::new(what, ErrorKind::StagingNotWhole { relation })
+    }
+
     /// An error that the driver reported.
     pub(crate) fn driver(what: &'static str, source: tokio_postgres::Error) -> Self {
         let kind = if source.as_db_error().is_some() {
@@ -112,6 +117,12 @@ impl PublishError {
     /// The same error under another kind, for a statement that was ended on purpose.
     pub(crate) fn with_kind(mut self, kind: ErrorKind) -> Self {
         self.0.kind = kind;
+        self
+    }
+
+    /// The same error as one of another step.
+    pub(crate) fn at_step(mut self, what: &'static str) -> Self {
+        self.0.what = what;
         self
     }
 

@@ -71,6 +71,7 @@ mod bounds;
 pub mod cancel;
 pub mod checksum;
 pub mod columns;
+mod comparison;
 pub mod error;
 pub mod finding;
 mod open_transaction;

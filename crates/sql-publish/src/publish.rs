@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use futures_util::future::join;
+use serde_json::Value;
 use thrice_core::column_bounds::ColumnBounds;
 use tokio::time::timeout;
 use tokio_postgres::{Client, Row, error::Severity, types::Type};
@@ -15,6 +16,7 @@ use crate::{
     bounds,
     checksum::{self, Content},
     columns::ColumnMap,
+    comparison,
     error::{ErrorKind, PublishError},
     open_transaction::{OpenTransaction, READ_COMMITTED},
     peek,
@@ -121,6 +123,8 @@ pub struct Published {
     pub before: Option<Content>,
     /// What the interval holds now.
     pub content: Content,
+    /// Old rows against new ones, where old ones were read: rows, keys where the target has a key, sums of numeric columns.
+    pub comparison: Option<Value>,
     /// The server process that ran the transaction.
     pub backend_pid: i32,
     /// Its transaction id.
@@ -184,6 +188,7 @@ pub async fn publish_when(
             rows_updated: written.rows.updated,
             before: written.rows.before,
             content: written.rows.content,
+            comparison: written.rows.comparison.and_then(|text| serde_json::from_str(&text).ok()),
             backend_pid: written.backend_pid,
             xid: written.xid,
             receipt: written.receipt,
@@ -215,7 +220,7 @@ struct Written {
 
 /// Counts travel to the receipt's statement in settings of the transaction; a pooled connection may carry another
 /// run's, so they begin empty.
-const COUNTS: [&str; 7] = [
+const COUNTS: [&str; 8] = [
     "thrice.rows_deleted",
     "thrice.rows_inserted",
     "thrice.rows_updated",
@@ -223,6 +228,7 @@ const COUNTS: [&str; 7] = [
     "thrice.target_checksum",
     "thrice.rows_before",
     "thrice.checksum_before",
+    "thrice.comparison",
 ];
 
 async fn write(
@@ -265,6 +271,9 @@ async fn write(
     if let Some(before) = &rows.before {
         last.push("thrice.rows_before", before.rows.to_string());
         last.push("thrice.checksum_before", before.checksum.clone());
+    }
+    if let Some(comparison) = &rows.comparison {
+        last.push("thrice.comparison", comparison.clone());
     }
     let receipt = run_under(steps, &last, &request.gate.last).await?;
     let (what, text, params) = proof(&request.gate, &xid);
@@ -314,6 +323,8 @@ struct Rows {
     inserted: i64,
     updated: i64,
     content: Content,
+    /// JSON.
+    comparison: Option<String>,
 }
 
 /// Runs the plan under the settings that the target's own triggers expect, and reads back what the interval holds then;
@@ -325,8 +336,10 @@ async fn write_rows(steps: &Steps<'_>, request: &PublishRequest<'_>) -> Result<R
     let (theirs, ours) = (Pins::query(request.session), Pins::checksum().and(Pins::timeouts(request.timeouts)));
     let (set_theirs, set_ours) = (theirs.set(""), ours.set(""));
     let mut asks = Vec::new();
+    let compare = comparison::statement(request.target, request.columns, &request.staged.relation);
     if reads_before {
         asks.push((Ask::again(checksum::READ, &look, &bounds), None));
+        asks.push((Ask::repeated(request.staged.comes_again, comparison::COMPARE, &compare, &bounds), None));
     }
     if !plan.is_empty() {
         asks.push((set_theirs.ask(), None));
@@ -353,8 +366,12 @@ async fn write_rows(steps: &Steps<'_>, request: &PublishRequest<'_>) -> Result<R
             Counts::Updated => updated += answer.affected(),
         }
     }
-    let before = reads_before.then(|| checksum::content(answers.swap_remove(0))).transpose()?;
-    Ok(Rows { before, deleted, inserted, updated, content: checksum::content(content)? })
+    let (mut before, mut comparison) = (None, None);
+    if reads_before {
+        comparison = Some(get(&one_row(comparison::COMPARE, answers.swap_remove(1).rows)?, 0)?);
+        before = Some(checksum::content(answers.swap_remove(0))?);
+    }
+    Ok(Rows { before, deleted, inserted, updated, content: checksum::content(content)?, comparison })
 }
 
 async fn check_written(steps: &Steps<'_>, request: &PublishRequest<'_>, rows: &Rows) -> Result<(), PublishError> {

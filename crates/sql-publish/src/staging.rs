@@ -214,24 +214,43 @@ async fn fill(steps: &mut Steps<'_>, request: &StageRequest<'_>) -> Result<Stage
     let text = checksum::statement(staging, columns.columns(), None);
     let settings = Pins::timeouts(request.timeouts).and(Pins::tool()).and(Pins::checksum());
     let (checked, own) = (check.params(), settings.set(""));
-    let mut asks = vec![
+    let wanted: Vec<&str> = columns.columns().iter().map(Identifier::as_str).collect();
+    let (schema, table) = (staging.schema.as_str(), staging.table.as_str());
+    let (target_schema, target_table) = (target.table.schema.as_str(), target.table.table.as_str());
+    let fits: [Param<'_>; 5] = [
+        (&schema as _, Type::TEXT),
+        (&table as _, Type::TEXT),
+        (&target_schema as _, Type::TEXT),
+        (&target_table as _, Type::TEXT),
+        (&wanted as _, Type::TEXT_ARRAY),
+    ];
+    let mut asks = Vec::with_capacity(7);
+    if comes_again {
+        // the target may have been altered since the table was made, and so may the table
+        asks.push((Ask::again(EMPTY, include_str!("../sql/spent_fits.sql"), &fits), None));
+    }
+    let before_answers = asks.len() + 2;
+    asks.extend([
         (Ask::repeated(comes_again, if comes_again { EMPTY } else { "create the staging table" }, &make, &[]), None),
         // never prepared: the plan for these values is worth more than what planning costs
         (Ask::once(QUERY, &insert, &values), Some(probe::STAGE_FILLED)),
         (check.ask(&checked), None),
         (own.ask(), None),
         (Ask::repeated(comes_again, checksum::READ, &text, &[]), None),
-    ];
+    ]);
     if !comes_again && request.owner.is_some() {
         let may_hand_over = include_str!("../sql/may_hand_over.sql");
         asks.push((Ask::again("look up the owner of staging tables", may_hand_over, &names), None));
     }
-    let (pinned, before, answers) = set
-        .then(steps, request.probe, None, &asks)
-        .await
-        .map_err(|error| if error.what() == QUERY { query.locate(&head, error) } else { error })?;
+    let (pinned, before, answers) =
+        set.then(steps, request.probe, None, &asks).await.map_err(|error| match error.what() {
+            QUERY => query.locate(&head, error),
+            // prepared before the table was looked at
+            checksum::READ if comes_again => error.at_step(EMPTY),
+            _ => error,
+        })?;
 
-    let mut answers = answers.into_iter().skip(2);
+    let mut answers = answers.into_iter().skip(before_answers);
     let mut next = || answers.next().ok_or_else(|| PublishError::new(QUERY, ErrorKind::NoRow));
     let (settings_moved, after) = check.read(&pinned, next()?)?;
     if let Some(name) = identity_moved(&identity_of(&before)?, &identity_of(&after)?) {
@@ -251,7 +270,8 @@ async fn fill(steps: &mut Steps<'_>, request: &StageRequest<'_>) -> Result<Stage
 
 /// The step that empties a table which is used again.
 pub const EMPTY: &str = "empty the staging table";
-const QUERY: &str = "run the query into the staging table";
+/// The step that runs the user's query.
+pub const QUERY: &str = "run the query into the staging table";
 
 /// Settings that say who acts and whether triggers fire. The query must leave them alone: they cannot be pinned
 /// without knowing what the caller meant them to be.
@@ -351,6 +371,35 @@ pub async fn drop_staging(
         pin_then(&steps, &Pins::timeouts(timeouts).and(Pins::tool()), Ask::once(DROP, &text, &[])).await?;
     }
     transaction.commit().await.map_err(|error| PublishError::driver(DROP, error))
+}
+
+/// Drops one staging table, if `still_unused` returns a row once nobody else has a lock on it: whoever filled it in the
+/// meantime has committed by then. False: it is in use, or gone.
+pub async fn drop_unused_staging(
+    client: &mut Client,
+    name: &StagingName,
+    still_unused: &Statement,
+    timeouts: &Timeouts,
+    stop: &CancellationToken,
+) -> Result<bool, PublishError> {
+    let transaction = OpenTransaction::new(client, READ_COMMITTED);
+    let dropped = {
+        let steps = Steps::opening(&transaction, stop);
+        let lock = format!("lock table {} in access exclusive mode", name.table());
+        let locked = pin_then(&steps, &Pins::timeouts(timeouts).and(Pins::tool()), Ask::once(DROP, &lock, &[])).await;
+        match locked {
+            Err(error) if error.sqlstate().is_some_and(|code| code.as_str() == "42P01") => return Ok(false),
+            locked => drop(locked?),
+        }
+        let params = still_unused.params();
+        let unused = !steps.rows(still_unused.what(), still_unused.text(), &params).await?.is_empty();
+        if unused {
+            steps.execute(DROP, &format!("drop table {}", name.table()), &[]).await?;
+        }
+        unused
+    };
+    transaction.commit().await.map_err(|error| PublishError::driver(DROP, error))?;
+    Ok(dropped)
 }
 
 const DROP: &str = "drop staging tables";

@@ -100,6 +100,7 @@ pub(crate) fn as_json(run: &RunRow) -> Value {
             "updated": run.rows_updated,
             "deleted": run.rows_deleted,
         },
+        "comparison": run.comparison,
         "checksum": run.checksum,
         "code_hash": code_hash(run),
         "trigger": run.trigger,

@@ -1,6 +1,6 @@
 //! `thrice show`: one partition, its runs and the checks of the last one.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use thrice_core::code::ErrorCode;
 use thrice_ledger::{CheckResultRow, RunRow};
 
@@ -96,8 +96,27 @@ fn run_lines(run: &RunRow) -> Vec<String> {
     parts.extend(run.failure_class.clone());
     parts.extend(run.error_code.clone());
     parts.extend(run.reason.as_ref().map(|reason| format!("\"{reason}\"")));
+    let compared = run.comparison.as_ref().and_then(compared_line);
     let message = run.error_message.as_ref().map(|message| format!("    {message}"));
-    std::iter::once(parts.join("  ")).chain(message).collect()
+    std::iter::once(parts.join("  ")).chain(compared).chain(message).collect()
+}
+
+/// `    100 → 101 rows   keys +1 ~3 -0 =97   total 12.00 → 13.50`: what a publish replaced, as its receipt says.
+fn compared_line(comparison: &Value) -> Option<String> {
+    let number = |of: &str, name: &str| comparison[of][name].as_i64();
+    let mut parts = vec![format!("{} → {} rows", number("rows", "before")?, number("rows", "after")?)];
+    if let (Some(added), Some(changed), Some(removed), Some(equal)) =
+        (number("keys", "added"), number("keys", "changed"), number("keys", "removed"), number("keys", "equal"))
+    {
+        parts.push(format!("keys +{added} ~{changed} -{removed} ={equal}"));
+    }
+    let word = |side: &Value| side.as_str().unwrap_or("null").to_owned();
+    for (column, sums) in comparison["sums"].as_object()? {
+        if sums["before"] != sums["after"] {
+            parts.push(format!("{column} {} → {}", word(&sums["before"]), word(&sums["after"])));
+        }
+    }
+    Some(format!("    {}", parts.join("   ")))
 }
 
 fn check_line(check: &CheckResultRow) -> String {

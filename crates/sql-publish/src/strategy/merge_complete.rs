@@ -6,23 +6,8 @@
 //! partition's lock keeps other publishes out between them. Every one is bounded by the interval. "Differs" means what
 //! the checksum means by it: `1.0` and `1.00` are equal numbers and different rows.
 
-use tokio_postgres::types::Type;
-
 use super::{Counts, Parts, PlanStep, PublishPlan, Writes, list};
-use crate::{bounds, probe, target::TargetColumn};
-
-/// Types whose equality is equality of what they print.
-const PLAIN: [Type; 9] = [
-    Type::BOOL,
-    Type::INT2,
-    Type::INT4,
-    Type::INT8,
-    Type::DATE,
-    Type::TIMESTAMP,
-    Type::TIMESTAMPTZ,
-    Type::UUID,
-    Type::BYTEA,
-];
+use crate::{bounds, comparison::equal, probe, target::TargetColumn};
 
 /// The plan: delete what vanished, update what differs, insert what is new.
 pub fn plan(parts: &Parts<'_>) -> PublishPlan {
@@ -81,16 +66,4 @@ pub fn plan(parts: &Parts<'_>) -> PublishPlan {
         ],
         writes: Writes::WhatDiffers,
     }
-}
-
-/// That a column holds the same in both; null is the same as null.
-fn equal(column: &TargetColumn) -> String {
-    let name = &column.name;
-    let (ours, theirs) = if column.base_type.and_then(Type::from_oid).is_some_and(|of| PLAIN.contains(&of)) {
-        (format!("t.{name}"), format!("s.{name}"))
-    } else {
-        let as_printed = |side: &str| format!("{side}.{name}::pg_catalog.text collate pg_catalog.\"C\"");
-        (as_printed("t"), as_printed("s"))
-    };
-    format!("({ours} operator(pg_catalog.=) {theirs} or t.{name} is null and s.{name} is null)")
 }

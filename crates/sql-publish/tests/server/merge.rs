@@ -6,7 +6,7 @@ use thrice_core::publish_strategy::PublishStrategy;
 use thrice_sql_publish::{
     Finding,
     error::ErrorKind,
-    publish::{Gate, PublishOutcome, Published},
+    publish::{ExistingRows, Gate, PublishOutcome, Published},
     staging::{StagingName, drop_staging},
 };
 
@@ -256,4 +256,53 @@ async fn random_publishes_are_what_a_table_in_memory_says() {
             }
         }
     }
+}
+
+/// Old rows against new ones, whichever strategy replaces them.
+#[tokio::test]
+async fn old_rows_are_compared_with_new_ones() {
+    for strategy in [PublishStrategy::DeleteInsert, PublishStrategy::MergeComplete] {
+        let (_db, mut client) = Scratch::with(
+            "create schema m; create table m.t (day date not null, \"it's \"\"n\" int not null, v text, x numeric(10, 2), f float8, primary key (day, \"it's \"\"n\")); \
+             insert into m.t values ('2026-03-23', 1, 'before', 5, 5), ('2026-03-24', 1, 'same', 1.50, 1), ('2026-03-24', 2, 'old', 2, null), \
+               ('2026-03-24', 3, 'gone', 3, 'NaN'), ('2026-03-24', 4, null, null, 1)",
+        )
+        .await;
+        let key = ["day", "it's \"n"];
+        let mut road = merging(
+            "select date '2026-03-24' as day, * from (values (1, 'same', 1.50, 1), (2, 'new', 2.25, null), (4, null, null, 1), (5, 'added', 10, 2), (6, 'added', 1, 2)) \
+             v (\"it's \"\"n\", v, x, f)",
+            &key,
+        );
+        (road.strategy, road.existing_rows) = (strategy, ExistingRows::Receipted);
+        let done = road.run(&mut client, "1").await.unwrap();
+        let expected = serde_json::json!({
+            "rows": { "before": 4, "after": 5 },
+            "keys": { "added": 2, "removed": 1, "changed": 1, "equal": 2 },
+            "sums": {
+                "it's \"n": { "before": "10", "after": "18" },
+                "x": { "before": "6.50", "after": "14.75" },
+                "f": { "before": "NaN", "after": "6" },
+            },
+        });
+        assert_eq!(done.comparison, Some(expected), "{strategy:?}");
+        // nothing accounts for the rows: nothing is compared
+        road.existing_rows = ExistingRows::MayBeReplaced;
+        assert_eq!(road.run(&mut client, "2").await.unwrap().comparison, None);
+    }
+}
+
+#[tokio::test]
+async fn without_a_key_rows_and_sums_are_compared() {
+    let (_db, mut client) = Scratch::with(
+        "create schema m; create table m.t (day date, v int); insert into m.t values ('2026-03-24', 1), ('2026-03-24', 1)",
+    )
+    .await;
+    let mut road = Road::new("m.t", "day", "select date '2026-03-24' as day, 7 as v where false", day("2026-03-24"));
+    road.existing_rows = ExistingRows::Receipted;
+    let done = road.run(&mut client, "1").await.unwrap();
+    let expected = serde_json::json!({
+        "rows": { "before": 2, "after": 0 }, "keys": null, "sums": { "v": { "before": "2", "after": null } },
+    });
+    assert_eq!(done.comparison, Some(expected));
 }

@@ -359,5 +359,6 @@ async fn every_step_is_told_in_order() {
         road.publish_with(&mut client, &prepared, &staged, Gate::default(), &heard).await,
         PublishOutcome::Committed(_)
     ));
-    assert_eq!(*heard.0.lock().unwrap(), probe::ALL);
+    let all: Vec<&str> = probe::ALL.into_iter().filter(|step| *step != probe::PUBLISH_UPDATED).collect();
+    assert_eq!(*heard.0.lock().unwrap(), all, "all but that of a merge");
 }

@@ -493,11 +493,29 @@ async fn a_table_whose_rows_are_spent_takes_the_next_ones() {
         assert_eq!(code(&error), "22012");
         assert_eq!(one(&client, &format!("select count(*) from {}", name.table())).await, "4");
     }
+    // no longer what the target would get, or changed itself: not used
+    let spoilt = [
+        ("alter table m.t alter n type bigint".to_owned(), "alter table m.t alter n type int".to_owned()),
+        (format!("alter table {} add x int", name.table()), format!("alter table {} drop x", name.table())),
+        (
+            "alter table m.t rename to away; create table m.t (day date, n bigint)".to_owned(),
+            "drop table m.t; alter table m.away rename to t".to_owned(),
+        ),
+    ];
+    for (damage, repair) in spoilt {
+        client.batch_execute(&damage).await.unwrap();
+        for emptying in [Emptying::Delete, Emptying::Truncate] {
+            let spoilt = stage(&mut client, &request(emptying, &road.stop)).await;
+            assert_eq!(spoilt.unwrap_err().what(), EMPTY, "{damage}");
+            assert_eq!(one(&client, &format!("select count(*) from {}", name.table())).await, "4");
+        }
+        client.batch_execute(&repair).await.unwrap();
+    }
     // gone meanwhile: the step that fails is the one that tells the caller to make another
     client.batch_execute(&format!("drop table {}", name.table())).await.unwrap();
     for emptying in [Emptying::Delete, Emptying::Truncate] {
         let error = stage(&mut client, &request(emptying, &road.stop)).await.unwrap_err();
-        assert_eq!((error.what(), code(&error).as_str()), (EMPTY, "42P01"));
+        assert_eq!(error.what(), EMPTY);
     }
     assert_eq!(one(&client, "select 1").await, "1", "the connection is still good");
 }

@@ -109,14 +109,15 @@ async fn tables(
     let (mut dropped, timeouts) = (0, Limits::default().checking());
     for name in orphans {
         let gone = patient.fix
-            && staging::drop_staging(
+            && staging::drop_unused_staging(
                 &mut connection.client,
-                std::slice::from_ref(&name),
+                &name,
+                &thrice_runner::staging_is_unused(&name),
                 &timeouts,
                 &patient.stop.token,
             )
             .await
-            .is_ok();
+            .unwrap_or(false);
         if gone { dropped += 1 } else { left.push(name.to_string()) }
     }
     if dropped > 0 {

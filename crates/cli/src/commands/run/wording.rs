@@ -120,6 +120,7 @@ pub(super) fn item(loaded: &Loaded, report: &PartitionReport, stopped: Option<Ex
                 "updated": done.rows.updated,
                 "deleted": done.rows.deleted,
             },
+            "comparison": done.comparison,
             "checks": done.checks,
             "checksum": done.checksum,
             "published_at": done.published_at.to_string(),

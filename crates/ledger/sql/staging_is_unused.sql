@@ -1,0 +1,7 @@
+-- A row where no open run names a staging table. Asked under its lock: whoever filled it meanwhile has committed by then.
+-- $1 relation text: its name inside the schema
+select 1 as unused
+ where not exists (
+   select from thrice.pipeline_run_ledger r
+    where r.staging_relation = any (array[$1::text, 'thrice_staging.' || $1::text, '"thrice_staging"."' || $1::text || '"'])
+      and r.status in ('started', 'staged', 'validated', 'unknown'))
