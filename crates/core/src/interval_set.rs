@@ -1,6 +1,6 @@
 //! Sets of intervals as people write them: a key, a coarser key, a comma list, `yesterday`, `-3`, from–to.
 //!
-//! A coarser key stands for the intervals that begin in it: `2026-03` for the days of March, a date for its hours,
+//! A coarser key stands for the intervals that begin in it, weeks for those whose fourth day does: `2026-03` for the days of March, a date for its hours,
 //! `2026` for its weeks (those whose keys say 2026). Pure: everything relative takes `as_of`. Both ends of a range are
 //! included, as in tickets; the half-open instants are the caller's to echo.
 

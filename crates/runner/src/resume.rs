@@ -41,9 +41,10 @@ const KEEP_REFUSED: Duration = Duration::from_hours(7 * 24);
 
 impl Runner {
     /// Ends the runs that earlier claims left open. The claim was the barrier: the answer is final.
-    pub(crate) async fn end_open_runs(&self, claim: &Claim) -> Result<(), Problem> {
+    pub(crate) async fn end_open_runs(&mut self, claim: &Claim) -> Result<(), Problem> {
         let ending = self.patience.ledger(self.ledger().open_runs_end(claim.partition_id, claim.token));
         let ended = ending.await.map_err(|error| problem::of_ledger(&error))?;
+        self.ended_runs |= !ended.is_empty();
         for run in ended {
             tracing::warn!(
                 event = "resolved",
@@ -111,6 +112,15 @@ impl Runner {
                 Ok(None)
             }
         }
+    }
+
+    /// Sweeps again where this process has ended runs of others since the last sweep: what they staged had an owner then.
+    pub async fn sweep_after_ended_runs(
+        &mut self,
+        prepared: &Prepared,
+        stop: &CancellationToken,
+    ) -> Result<Swept, Problem> {
+        if std::mem::take(&mut self.ended_runs) { self.sweep(prepared, stop).await } else { Ok(Swept::default()) }
     }
 
     /// Drops staging tables of the pipeline that nobody needs any more: of published runs at once, of failed ones when

@@ -46,6 +46,8 @@ pub struct Runner {
     pub(crate) unrecorded: Option<Unrecorded>,
     /// How long the call under way waits for others.
     pub(crate) patience: Patience,
+    /// Runs of others were found open and ended.
+    pub(crate) ended_runs: bool,
     /// Staging tables that later partitions can use, dropped in the end.
     pub(crate) spent: SpentStaging,
 }
@@ -77,6 +79,7 @@ impl Runner {
             statements: Arc::default(),
             unrecorded: None,
             patience: Patience::default(),
+            ended_runs: false,
             spent: SpentStaging::default(),
         })
     }

@@ -78,6 +78,9 @@ impl<'p> Call<'p> {
                 taken.is_revisit(partition).then(|| RunRequest { trigger: Trigger::Revisit, ..request.clone() });
             self.partition(runner, loaded, &prepared, partition, revisit.as_ref().unwrap_or(request), stop).await;
         }
+        if let Err(problem) = runner.sweep_after_ended_runs(&prepared, &stop.token).await {
+            self.output.note(format!("warning: staging tables were not looked through: {}", problem.what));
+        }
     }
 
     async fn partition(
