@@ -47,6 +47,7 @@ pages! {
     receipt "concepts/receipt.md";
     fence "concepts/fence.md";
     staging "concepts/staging.md";
+    checks "concepts/checks.md";
 }
 
 #[test]
