@@ -7,6 +7,7 @@ use tokio_postgres::{Client, Statement, error::Severity, types::ToSql};
 
 use crate::{
     compile::{self, Compiled},
+    literal::literal,
     rule::{Check, Rule},
     verdict::{Verdict, judge},
 };
@@ -14,12 +15,12 @@ use crate::{
 /// The checks could not be evaluated.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckError {
-    /// The expression of one check is not valid, or fails on the staged rows.
+    /// What one check says is not valid, does not fit the columns, or fails on the staged rows.
     #[error("the check {name} cannot be evaluated: {}", said(.source))]
-    Expression {
+    Check {
         /// The check's name.
         name: String,
-        /// Place in the expression's text, in characters from 1, where the server named one.
+        /// Place in the text of an expression, in characters from 1, where the server named one.
         position: Option<usize>,
         /// What the server said.
         source: tokio_postgres::Error,
@@ -46,7 +47,7 @@ impl CheckError {
 
     fn driver(&self) -> &tokio_postgres::Error {
         match self {
-            Self::Expression { source, .. } | Self::Database(source) => source,
+            Self::Check { source, .. } | Self::Database(source) => source,
         }
     }
 }
@@ -70,13 +71,14 @@ fn said(error: &tokio_postgres::Error) -> String {
 /// Evaluates the checks in one pass. `prepared` is the statement of `compiled` where the caller has prepared it on this
 /// connection.
 ///
-/// Where the server refuses the statement, each expression is tried alone behind a savepoint, and the first one that
-/// fails is named. The transaction stays usable after [`CheckError::Expression`].
+/// Where the server refuses the statement, each check that somebody wrote is tried alone behind a savepoint, and the first
+/// one that fails is named. The transaction stays usable after [`CheckError::Check`].
 pub async fn run(client: &Client, compiled: &Compiled, prepared: Option<&Statement>) -> Result<Verdict, CheckError> {
     match figures(client, compiled, prepared).await {
-        Ok(figures) => Ok(Verdict {
-            results: compiled.checks.iter().zip(figures).map(|(check, observed)| judge(check, observed)).collect(),
-        }),
+        Ok((figures, rows)) => {
+            let judged = compiled.checks.iter().zip(figures).map(|(check, observed)| judge(check, observed, rows));
+            Ok(Verdict { results: judged.collect() })
+        }
         Err(error) if error.as_db_error().is_some() && compiled.checks.len() > 1 => {
             Err(name_the_culprit(client, compiled, error).await)
         }
@@ -84,13 +86,13 @@ pub async fn run(client: &Client, compiled: &Compiled, prepared: Option<&Stateme
     }
 }
 
+/// The figures, and the number of rows.
 async fn figures(
     client: &Client,
     compiled: &Compiled,
     prepared: Option<&Statement>,
-) -> Result<Vec<i64>, tokio_postgres::Error> {
-    let bounds = compile::bounds(&compiled.subject.bounds);
-    let params: &[_] = if compiled.takes_bounds() { &bounds } else { &[] };
+) -> Result<(Vec<Option<i64>>, i64), tokio_postgres::Error> {
+    let params = compiled.values();
     // two messages in one flight, in this order; where the checks pass, the savepoint ends with the transaction
     let question = async {
         match prepared {
@@ -98,12 +100,16 @@ async fn figures(
                 let values: Vec<&(dyn ToSql + Sync)> = params.iter().map(|(value, _)| *value).collect();
                 client.query_one(statement, &values).await
             }
-            None => client.query_typed_one(&compiled.sql, params).await,
+            None => client.query_typed_one(&compiled.sql, &params).await,
         }
     };
     let asked = try_join(client.batch_execute("savepoint thrice_checks"), question);
     match asked.await {
-        Ok(((), row)) => (0..compiled.checks.len()).map(|index| row.try_get(index)).collect(),
+        Ok(((), row)) => {
+            let last = compiled.checks.len();
+            let figures = (0..last).map(|index| row.try_get(index)).collect::<Result<_, _>>()?;
+            Ok((figures, row.try_get(last)?))
+        }
         Err(error) => {
             if error.as_db_error().is_some() {
                 client.batch_execute("rollback to savepoint thrice_checks; release savepoint thrice_checks").await?;
@@ -114,7 +120,7 @@ async fn figures(
 }
 
 async fn name_the_culprit(client: &Client, compiled: &Compiled, error: tokio_postgres::Error) -> CheckError {
-    for check in compiled.checks.iter().filter(|check| matches!(check.rule, Rule::Expression(_))) {
+    for check in compiled.checks.iter().filter(|check| check.rule.is_written()) {
         let alone = compile::compile(std::slice::from_ref(check), &compiled.subject);
         match figures(client, &alone, None).await {
             Ok(_) => {}
@@ -130,8 +136,9 @@ fn blame(check: Option<&Check>, source: tokio_postgres::Error) -> CheckError {
         .code()
         .is_some_and(|code| matches!(code.code().get(..2), Some("22" | "42" | "0A" | "P0" | "21" | "38" | "39")));
     match check {
-        Some(Check { name, rule: Rule::Expression(text), .. }) if about_the_query => {
-            CheckError::Expression { name: name.clone(), position: place(&source, text), source }
+        Some(Check { name, rule, .. }) if about_the_query && rule.is_written() => {
+            let position = if let Rule::Expression(text) = rule { place(&source, text) } else { None };
+            CheckError::Check { name: name.clone(), position, source }
         }
         _ => CheckError::Database(source),
     }
@@ -151,7 +158,7 @@ fn place(error: &tokio_postgres::Error, text: &str) -> Option<usize> {
 /// Up to `most` keys of rows that break the check, each as an object of column and text. For a person who asked to see
 /// data: the result holds values of rows and is never part of a [`Verdict`].
 ///
-/// Empty for rules about the number of rows, and where there is no key.
+/// Empty for rules that are not about single rows, and where there is no key.
 pub async fn sample_keys(
     client: &Client,
     compiled: &Compiled,
@@ -159,7 +166,7 @@ pub async fn sample_keys(
     most: u8,
 ) -> Result<Vec<Value>, CheckError> {
     let subject = &compiled.subject;
-    if subject.key.is_empty() || matches!(check.rule, Rule::Rows { .. } | Rule::NotEmpty) {
+    if subject.key.is_empty() || !compile::is_about_single_rows(&check.rule) {
         return Ok(Vec::new());
     }
     let pairs: Vec<String> =
@@ -171,13 +178,7 @@ pub async fn sample_keys(
         compile::broken(&check.rule, subject),
         compile::list(&subject.key),
     );
-    let bounds = compile::bounds(&subject.bounds);
-    let params: &[_] = if compile::takes_bounds(std::slice::from_ref(check)) { &bounds } else { &[] };
-    let rows = client.query_typed(&sql, params).await.map_err(|error| blame(Some(check), error))?;
+    let params = compile::values(std::slice::from_ref(check), subject);
+    let rows = client.query_typed(&sql, &params).await.map_err(|error| blame(Some(check), error))?;
     rows.iter().map(|row| row.try_get(0).map_err(CheckError::Database)).collect()
-}
-
-/// A string constant that means the same whatever `standard_conforming_strings` says.
-fn literal(text: &str) -> String {
-    format!("E'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
 }

@@ -11,6 +11,8 @@
 //!     table: TableName::parse("app.daily_next")?,
 //!     interval_column: Identifier::new("day")?,
 //!     bounds: ColumnBounds::Dates { start: date(2026, 3, 24), end: date(2026, 3, 25) },
+//!     start: "2026-03-24T00:00:00Z".parse()?,
+//!     end: "2026-03-25T00:00:00Z".parse()?,
 //!     key: vec![Identifier::new("day")?, Identifier::new("store")?],
 //! };
 //! let mut checks = Check::always(&subject, false);
@@ -24,14 +26,19 @@
 //!
 //! [`run`] evaluates them in the caller's transaction and returns a [`Verdict`]. This crate publishes nothing.
 
+pub mod check_query;
 pub mod compile;
 pub mod evaluate;
 pub mod guard;
+mod literal;
 pub mod rule;
+pub mod value;
 pub mod verdict;
 
+pub use check_query::{CheckQuery, ConstantType, Part};
 pub use compile::{Compiled, compile};
 pub use evaluate::{CheckError, run, sample_keys};
 pub use guard::GuardVerdict;
 pub use rule::{Check, Rule, Severity, Subject};
+pub use value::{Share, Value};
 pub use verdict::{CheckResult, Phase, Verdict};

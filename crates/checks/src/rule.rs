@@ -1,11 +1,17 @@
 //! What is checked, and over which rows.
 
-use std::fmt;
+use std::{fmt, time::Duration};
 
 use serde::Serialize;
 use thrice_core::{
     column_bounds::ColumnBounds,
     identifier::{Identifier, TableName},
+    time::Timestamp,
+};
+
+use crate::{
+    check_query::CheckQuery,
+    value::{Share, Value},
 };
 
 /// A named check.
@@ -62,6 +68,67 @@ pub enum Rule {
     /// A boolean SQL expression over one row is not false. As in a CHECK constraint, null passes; say
     /// [`Rule::NotNull`] where it must not.
     Expression(String),
+    /// No more than a share of the rows has a null in the column. No rows have none.
+    NullRate {
+        /// The column.
+        column: Identifier,
+        /// At most so much of all rows.
+        max: Share,
+    },
+    /// Every value of the column lies between the two, both included. Null passes; NaN is greater than every number.
+    Range {
+        /// The column.
+        column: Identifier,
+        /// The least.
+        min: Option<Value>,
+        /// The greatest.
+        max: Option<Value>,
+    },
+    /// Every value of the column is one of these, which are read as the column's type. Null passes.
+    AcceptedValues {
+        /// The column.
+        column: Identifier,
+        /// The values.
+        values: Vec<Value>,
+    },
+    /// The number of different values of the column lies between the two, both included. Null is no value; no rows have
+    /// none.
+    Distinct {
+        /// The column.
+        column: Identifier,
+        /// At least so many.
+        min: Option<u64>,
+        /// At most so many.
+        max: Option<u64>,
+    },
+    /// A POSIX regular expression of the server's matches somewhere in every value of the column. Null passes.
+    Matches {
+        /// The column.
+        column: Identifier,
+        /// The expression; case counts, `^` and `$` bind it to the ends.
+        pattern: String,
+    },
+    /// For every row another table has one whose key has the same values. As with a foreign key, a row with a null among
+    /// the columns passes.
+    References {
+        /// The columns.
+        columns: Vec<Identifier>,
+        /// The other table.
+        table: TableName,
+        /// Its columns, one for each.
+        key: Vec<Identifier>,
+    },
+    /// The newest time of the column is no older than this at the end of the interval, so that a run gives the same
+    /// whenever it is done. A date counts from its midnight, a time without a zone in that of the session. Nulls and
+    /// infinities are no times; where there is no time at all the rule does not hold.
+    Freshness {
+        /// A column of type date, timestamp or timestamptz.
+        column: Identifier,
+        /// The greatest age.
+        max_age: Duration,
+    },
+    /// The query finds no row.
+    Query(CheckQuery),
     /// Every row's interval column is not null and inside the interval: a row outside could never be replaced.
     InsideInterval,
     /// No key column is null in any row.
@@ -70,6 +137,18 @@ pub enum Rule {
     KeyUnique,
     /// There is at least one row.
     NotEmpty,
+}
+
+impl Rule {
+    /// It holds names, values or SQL that somebody wrote, and that may not fit the rows.
+    pub(crate) const fn is_written(&self) -> bool {
+        !matches!(self, Self::Rows { .. } | Self::InsideInterval | Self::KeyNotNull | Self::KeyUnique | Self::NotEmpty)
+    }
+
+    /// It looks at the interval itself, and not only at the interval column's bounds.
+    pub(crate) fn takes_interval(&self) -> bool {
+        if let Self::Query(query) = self { query.takes_interval() } else { matches!(self, Self::Freshness { .. }) }
+    }
 }
 
 /// Whether a failure stops the publish.
@@ -105,8 +184,12 @@ pub struct Subject {
     pub table: TableName,
     /// The column that places a row in the interval.
     pub interval_column: Identifier,
-    /// The interval.
+    /// The interval, as values of that column.
     pub bounds: ColumnBounds,
+    /// First instant of the interval.
+    pub start: Timestamp,
+    /// First instant after it.
+    pub end: Timestamp,
     /// Columns that tell rows apart. May be empty.
     pub key: Vec<Identifier>,
 }

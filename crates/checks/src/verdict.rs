@@ -1,12 +1,15 @@
 //! What the checks found.
 
-use std::fmt;
+use std::{fmt, time::Duration};
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use thrice_core::code::ErrorCode;
+use thrice_core::{code::ErrorCode, duration::HumanDuration, identifier::Identifier};
 
-use crate::rule::{Check, Rule, Severity};
+use crate::{
+    rule::{Check, Rule, Severity},
+    value::Share,
+};
 
 /// All results of one evaluation.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -55,7 +58,8 @@ pub struct CheckResult {
     pub severity: Severity,
     /// Whether it holds.
     pub passed: bool,
-    /// Rows that break it, or the number of rows where the rule is about that.
+    /// Rows that break it, or what the rule is about: the number of rows or of different values, an age in seconds. `None`:
+    /// there is no such figure.
     pub observed: Option<i64>,
     /// What was asked for.
     pub expected: Value,
@@ -93,37 +97,70 @@ impl Verdict {
     }
 }
 
-/// Judges one figure.
-pub(crate) fn judge(check: &Check, observed: i64) -> CheckResult {
+/// Judges one figure of so many rows.
+pub(crate) fn judge(check: &Check, figure: Option<i64>, all_rows: i64) -> CheckResult {
+    let observed = figure.unwrap_or(0);
     let (passed, expected, code, message) = match &check.rule {
         Rule::Rows { min, max } => {
-            let rows = u64::try_from(observed).unwrap_or(0);
-            let passed = min.is_none_or(|min| rows >= min) && max.is_none_or(|max| rows <= max);
-            let mut expected = serde_json::Map::new();
-            expected.extend(min.map(|min| ("min".to_owned(), json!(min))));
-            expected.extend(max.map(|max| ("max".to_owned(), json!(max))));
-            let wanted = match (min, max) {
-                (Some(min), Some(max)) => format!("{min} to {max}"),
-                (Some(min), None) => format!("at least {min}"),
-                (None, Some(max)) => format!("at most {max}"),
-                (None, None) => "any number".to_owned(),
-            };
-            (passed, Value::Object(expected), ErrorCode::CheckFailed, format!("{observed} rows, {wanted} expected"))
+            let wanted = wanted(min.as_ref(), max.as_ref());
+            let message = format!("{observed} rows, {wanted} expected");
+            (lies_between(observed, *min, *max), limits(*min, *max), ErrorCode::CheckFailed, message)
         }
         Rule::NotEmpty => (observed > 0, json!({ "min": 1 }), ErrorCode::EmptyResult, "the result is empty".to_owned()),
         Rule::NotNull(columns) => {
-            let names: Vec<&str> = columns.iter().map(thrice_core::identifier::Identifier::as_str).collect();
+            let names = names(columns);
             let message = format!("{} with a null in {}", rows(observed), names.join(", "));
             (observed == 0, json!({ "not_null": names }), ErrorCode::CheckFailed, message)
         }
         Rule::Unique(columns) => {
-            let names: Vec<&str> = columns.iter().map(thrice_core::identifier::Identifier::as_str).collect();
+            let names = names(columns);
             let message = format!("{} too many with the same {}", rows(observed), names.join(", "));
             (observed == 0, json!({ "unique": names }), ErrorCode::CheckFailed, message)
         }
         Rule::Expression(text) => {
             let message = format!("{} where the expression is false", rows(observed));
             (observed == 0, json!({ "expression": text }), ErrorCode::CheckFailed, message)
+        }
+        Rule::NullRate { column, max } => {
+            let (passed, expected, message) = null_rate(column, *max, observed, all_rows);
+            (passed, expected, ErrorCode::CheckFailed, message)
+        }
+        Rule::Range { column, min, max } => {
+            let message =
+                format!("{} with {} not {}", rows(observed), column.as_str(), wanted(min.as_ref(), max.as_ref()));
+            let expected = with(json!({ "range": column.as_str() }), bounds(min.as_ref(), max.as_ref()));
+            (observed == 0, expected, ErrorCode::CheckFailed, message)
+        }
+        Rule::AcceptedValues { column, values } => {
+            let values: Vec<Value> = values.iter().map(crate::value::Value::to_json).collect();
+            let message = format!("{} with a value in {} that is not accepted", rows(observed), column.as_str());
+            let expected = json!({ "accepted_values": column.as_str(), "values": values });
+            (observed == 0, expected, ErrorCode::CheckFailed, message)
+        }
+        Rule::Distinct { column, min, max } => {
+            let wanted = wanted(min.as_ref(), max.as_ref());
+            let message = format!("{observed} different values in {}, {wanted} expected", column.as_str());
+            let expected = with(json!({ "distinct": column.as_str() }), limits(*min, *max));
+            (lies_between(observed, *min, *max), expected, ErrorCode::CheckFailed, message)
+        }
+        Rule::Matches { column, pattern } => {
+            let message = format!("{} with {} not like the pattern", rows(observed), column.as_str());
+            let expected = json!({ "matches": column.as_str(), "pattern": pattern });
+            (observed == 0, expected, ErrorCode::CheckFailed, message)
+        }
+        Rule::References { columns, table, key } => {
+            let (columns, key) = (names(columns), names(key));
+            let message = format!("{} with {} that {} lacks", rows(observed), columns.join(", "), table.readable());
+            let expected = json!({ "references": columns, "table": table.readable(), "key": key });
+            (observed == 0, expected, ErrorCode::CheckFailed, message)
+        }
+        Rule::Freshness { column, max_age } => {
+            let (passed, expected, message) = freshness(column, *max_age, figure);
+            (passed, expected, ErrorCode::CheckFailed, message)
+        }
+        Rule::Query(query) => {
+            let message = format!("the query finds {}, none expected", rows(observed));
+            (observed == 0, json!({ "sql": query.shown() }), ErrorCode::CheckFailed, message)
         }
         Rule::InsideInterval => {
             let message = format!("{} outside the interval or with no interval at all (null)", rows(observed));
@@ -143,11 +180,80 @@ pub(crate) fn judge(check: &Check, observed: i64) -> CheckResult {
         phase: Phase::Staged,
         severity: check.severity,
         passed,
-        observed: Some(observed),
+        observed: figure,
         expected,
         code,
         message: if passed { String::new() } else { message },
     }
+}
+
+fn null_rate(column: &Identifier, max: Share, nulls: i64, all_rows: i64) -> (bool, Value, String) {
+    let (name, share) = (column.as_str(), Share::of(nulls, all_rows));
+    let message = format!("{nulls} of {} ({share}) with a null in {name}, at most {max} expected", rows(all_rows));
+    let expected = json!({ "null_rate": name, "max": max.to_string(), "of_rows": all_rows });
+    (max.holds(nulls, all_rows), expected, message)
+}
+
+fn freshness(column: &Identifier, max_age: Duration, age: Option<i64>) -> (bool, Value, String) {
+    let (name, most) = (column.as_str(), i64::try_from(max_age.as_secs()).unwrap_or(i64::MAX));
+    let message = match age {
+        Some(age) => format!(
+            "the newest {name} is {} older than the end of the interval, at most {} expected",
+            duration(age),
+            duration(most)
+        ),
+        None => format!("no row has a time in {name}"),
+    };
+    let expected = json!({ "freshness": name, "max_age_seconds": most });
+    (age.is_some_and(|age| age <= most), expected, message)
+}
+
+fn names(columns: &[Identifier]) -> Vec<&str> {
+    columns.iter().map(Identifier::as_str).collect()
+}
+
+fn wanted<T: fmt::Display>(min: Option<&T>, max: Option<&T>) -> String {
+    match (min, max) {
+        (Some(min), Some(max)) => format!("{min} to {max}"),
+        (Some(min), None) => format!("at least {min}"),
+        (None, Some(max)) => format!("at most {max}"),
+        (None, None) => "any number".to_owned(),
+    }
+}
+
+fn lies_between(number: i64, min: Option<u64>, max: Option<u64>) -> bool {
+    let number = u64::try_from(number).unwrap_or(0);
+    min.is_none_or(|min| number >= min) && max.is_none_or(|max| number <= max)
+}
+
+fn limits(min: Option<u64>, max: Option<u64>) -> Value {
+    ends(min.map(Value::from), max.map(Value::from))
+}
+
+fn bounds(min: Option<&crate::value::Value>, max: Option<&crate::value::Value>) -> Value {
+    ends(min.map(crate::value::Value::to_json), max.map(crate::value::Value::to_json))
+}
+
+fn ends(min: Option<Value>, max: Option<Value>) -> Value {
+    let mut ends = serde_json::Map::new();
+    ends.extend(min.map(|min| ("min".to_owned(), min)));
+    ends.extend(max.map(|max| ("max".to_owned(), max)));
+    Value::Object(ends)
+}
+
+/// One object of two.
+fn with(first: Value, second: Value) -> Value {
+    match (first, second) {
+        (Value::Object(mut all), Value::Object(more)) => {
+            all.extend(more);
+            Value::Object(all)
+        }
+        (first, _) => first,
+    }
+}
+
+fn duration(seconds: i64) -> String {
+    HumanDuration::from_seconds(u64::try_from(seconds).unwrap_or(0)).to_string()
 }
 
 fn rows(count: i64) -> String {
@@ -161,16 +267,16 @@ mod tests {
     #[test]
     fn both_ends_of_a_row_range_are_included() {
         let check = Check::error("rows", Rule::Rows { min: Some(2), max: Some(4) });
-        let passed: Vec<i64> = (0..7).filter(|rows| judge(&check, *rows).passed).collect();
+        let passed: Vec<i64> = (0..7).filter(|rows| judge(&check, Some(*rows), *rows).passed).collect();
         assert_eq!(passed, [2, 3, 4]);
     }
 
     #[test]
     fn a_warning_does_not_stop_the_publish() {
-        let verdict = Verdict { results: vec![judge(&Check::warn("rows", Rule::NotEmpty), 0)] };
+        let verdict = Verdict { results: vec![judge(&Check::warn("rows", Rule::NotEmpty), Some(0), 0)] };
         assert!(verdict.passed());
         assert_eq!(verdict.warnings().count(), 1);
-        let verdict = Verdict { results: vec![judge(&Check::error("rows", Rule::NotEmpty), 0)] };
+        let verdict = Verdict { results: vec![judge(&Check::error("rows", Rule::NotEmpty), Some(0), 0)] };
         assert!(!verdict.passed());
         assert_eq!(verdict.code(), Some(ErrorCode::EmptyResult));
     }

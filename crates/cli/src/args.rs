@@ -136,7 +136,7 @@ pub(crate) enum Command {
     Doctor(Doctor),
     /// Check pipelines without running them
     #[command(
-        after_help = "Examples:\n  thrice lint\n  thrice lint daily_order_summary --db\n  thrice lint --deny warnings --json\n\nExit codes: 0 fine, maybe with warnings, 2 errors, or warnings that are denied; with --db also 7 no database, 8 the server refuses the query"
+        after_help = "Examples:\n  thrice lint\n  thrice lint daily_order_summary --db\n  thrice lint daily_order_summary --show-sql\n  thrice lint --deny warnings --json\n\nExit codes: 0 fine, maybe with warnings, 2 errors, or warnings that are denied; with --db also 7 no database, 8 the server refuses the query"
     )]
     Lint(Lint),
     /// Run what is due, or the named partitions
@@ -256,6 +256,9 @@ pub(crate) struct Lint {
     /// Also ask the database: describe the query, examine the target
     #[arg(long)]
     pub(crate) db: bool,
+    /// Print the SQL that the checks become; no database is needed
+    #[arg(long)]
+    pub(crate) show_sql: bool,
     /// Treat warnings as errors
     #[arg(long, value_name = "WHAT")]
     pub(crate) deny: Option<Deny>,

@@ -1,7 +1,9 @@
 //! From a checked pipeline to what the runner takes. One field after the other: nothing is decided here.
 
-use thrice_checks::{Check, Rule, Severity};
+use thrice_checks::{Check, CheckQuery, ConstantType, Part, Rule, Severity, Share, Value};
 use thrice_core::duration::HumanDuration;
+use thrice_pipeline::check_query;
+use thrice_pipeline::check_values::CheckValue;
 use thrice_pipeline::checks_table::{self, CheckRule};
 use thrice_pipeline::placeholders::VarValue;
 use thrice_pipeline::target_table::Columns;
@@ -85,11 +87,63 @@ fn check(check: &checks_table::Check) -> Check {
             checks_table::Severity::Error => Severity::Error,
             checks_table::Severity::Warn => Severity::Warn,
         },
-        rule: match &check.rule {
-            CheckRule::Rows { min, max } => Rule::Rows { min: *min, max: *max },
-            CheckRule::NotNull(columns) => Rule::NotNull(columns.clone()),
-            CheckRule::Unique(columns) => Rule::Unique(columns.clone()),
-            CheckRule::Expression(text) => Rule::Expression(text.clone()),
+        rule: rule(&check.rule),
+    }
+}
+
+fn rule(rule: &CheckRule) -> Rule {
+    match rule {
+        CheckRule::Rows { min, max } => Rule::Rows { min: *min, max: *max },
+        CheckRule::NotNull(columns) => Rule::NotNull(columns.clone()),
+        CheckRule::Unique(columns) => Rule::Unique(columns.clone()),
+        CheckRule::Expression(text) => Rule::Expression(text.clone()),
+        CheckRule::NullRate { column, max } => {
+            Rule::NullRate { column: column.clone(), max: Share::millionths(max.millionths()).unwrap_or(Share::ALL) }
+        }
+        CheckRule::Range { column, min, max } => {
+            Rule::Range { column: column.clone(), min: min.as_ref().map(value), max: max.as_ref().map(value) }
+        }
+        CheckRule::AcceptedValues { column, values } => {
+            Rule::AcceptedValues { column: column.clone(), values: values.iter().map(value).collect() }
+        }
+        CheckRule::Distinct { column, min, max } => Rule::Distinct { column: column.clone(), min: *min, max: *max },
+        CheckRule::Matches { column, pattern } => Rule::Matches { column: column.clone(), pattern: pattern.clone() },
+        CheckRule::References { columns, table, key } => {
+            Rule::References { columns: columns.clone(), table: table.clone(), key: key.clone() }
+        }
+        CheckRule::Freshness { column, max_age } => {
+            Rule::Freshness { column: column.clone(), max_age: max_age.as_std() }
+        }
+        CheckRule::Sql(query) => Rule::Query(CheckQuery(query.parts.iter().map(part).collect())),
+    }
+}
+
+fn value(value: &CheckValue) -> Value {
+    match value {
+        CheckValue::Number(text) => Value::number(text).unwrap_or_else(|| Value::text(text.clone())),
+        CheckValue::Bool(value) => Value::text(value.to_string()),
+        CheckValue::Text(text) => Value::text(text.clone()),
+    }
+}
+
+fn part(part: &check_query::Part) -> Part {
+    let value = match part {
+        check_query::Part::Text(text) => return Part::Text(text.clone()),
+        check_query::Part::Value(value) => value,
+    };
+    let constant = |text: String, of| Part::Constant { text, of };
+    match value {
+        placeholders::Param::IntervalStart => Part::IntervalStart,
+        placeholders::Param::IntervalEnd => Part::IntervalEnd,
+        placeholders::Param::IntervalDate => Part::IntervalDate,
+        placeholders::Param::Var(_, value) => match value {
+            VarValue::Text(text) => constant(text.clone(), ConstantType::Text),
+            VarValue::Integer(integer) => constant(integer.to_string(), ConstantType::Integer),
+            VarValue::Float(float) => constant(float.to_string(), ConstantType::Float),
+            VarValue::Bool(value) => constant(value.to_string(), ConstantType::Boolean),
+            VarValue::Date(date) => constant(date.to_string(), ConstantType::Date),
+            VarValue::LocalTime(time) => constant(time.to_string(), ConstantType::LocalTime),
+            VarValue::Instant(at) => constant(at.to_string(), ConstantType::Instant),
         },
     }
 }

@@ -2,13 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::{Value, json};
 use thrice_core::code::ErrorCode;
-use thrice_core::identifier::Identifier;
+use thrice_core::duration::HumanDuration;
+use thrice_core::identifier::{Identifier, TableName};
 use thrice_core::text::did_you_mean;
 
-use crate::check_expression;
+use crate::check_query::{CheckQuery, Known};
+use crate::check_values::{CheckValue, Percent};
 use crate::diagnostic::Span;
 use crate::toml_reader::{Field, Reader};
+use crate::{check_expression, check_query, column_checks};
 
 /// Names of the checks that are always on, so that a result is never named by two.
 pub const ALWAYS_ON: [&str; 4] = ["inside the interval", "key not null", "key unique", "not empty"];
@@ -33,7 +37,7 @@ impl Severity {
 }
 
 /// What must hold.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum CheckRule {
     /// The number of rows lies between the two, both included; at least one is there.
     Rows {
@@ -48,10 +52,67 @@ pub enum CheckRule {
     Unique(Vec<Identifier>),
     /// A boolean SQL expression over one row, without a comment at its end.
     Expression(String),
+    /// No more than a share of the rows has a null in the column.
+    NullRate {
+        /// The column.
+        column: Identifier,
+        /// At most so much of all rows.
+        max: Percent,
+    },
+    /// The values of the column lie between the two, both included; at least one is there. Null passes.
+    Range {
+        /// The column.
+        column: Identifier,
+        /// The least.
+        min: Option<CheckValue>,
+        /// The greatest.
+        max: Option<CheckValue>,
+    },
+    /// The values of the column are among these. Null passes.
+    AcceptedValues {
+        /// The column.
+        column: Identifier,
+        /// The values, at least one.
+        values: Vec<CheckValue>,
+    },
+    /// The number of different values lies between the two, both included; at least one is there. Null is no value.
+    Distinct {
+        /// The column.
+        column: Identifier,
+        /// At least so many.
+        min: Option<u64>,
+        /// At most so many.
+        max: Option<u64>,
+    },
+    /// A POSIX regular expression matches somewhere in every value. Null passes.
+    Matches {
+        /// The column.
+        column: Identifier,
+        /// The expression.
+        pattern: String,
+    },
+    /// Another table has the values. Rows with a null among them pass.
+    References {
+        /// The columns.
+        columns: Vec<Identifier>,
+        /// The other table.
+        table: TableName,
+        /// Its columns, as many.
+        key: Vec<Identifier>,
+    },
+    /// The newest time of the column is no older than this at the end of the interval.
+    Freshness {
+        /// The column.
+        column: Identifier,
+        /// The greatest age.
+        max_age: HumanDuration,
+    },
+    /// The query finds no row.
+    Sql(CheckQuery),
 }
 
 /// One check.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Check {
     /// Its name, unique in the pipeline; made from the rule where the file gives none.
     pub name: String,
@@ -62,9 +123,22 @@ pub struct Check {
 }
 
 /// Keys of which a check has exactly one.
-pub(crate) const BUILT: [&str; 4] = ["rows", "not_null", "unique", "expression"];
+pub(crate) const BUILT: [&str; 12] = [
+    "rows",
+    "not_null",
+    "null_rate",
+    "unique",
+    "expression",
+    "accepted_values",
+    "range",
+    "distinct",
+    "matches",
+    "references",
+    "freshness",
+    "sql",
+];
 
-pub(crate) fn read(root: &mut Reader<'_, '_>) -> Vec<Check> {
+pub(crate) fn read(root: &mut Reader<'_, '_>, known: Known<'_>) -> Vec<Check> {
     let Some(field) = root.take("checks") else { return Vec::new() };
     let Some(array) = field.value.as_array() else {
         root.wrong_type(&field, "a list of tables: [[checks]]");
@@ -79,7 +153,7 @@ pub(crate) fn read(root: &mut Reader<'_, '_>) -> Vec<Check> {
             value: value.get_ref(),
         };
         let Some(mut reader) = root.inside(&entry) else { continue };
-        let check = one(&mut reader);
+        let check = one(&mut reader, known);
         reader.finish();
         let Some((check, span)) = check else { continue };
         let always = ALWAYS_ON.contains(&check.name.as_str());
@@ -101,18 +175,18 @@ pub(crate) fn read(root: &mut Reader<'_, '_>) -> Vec<Check> {
     checks
 }
 
-fn one(reader: &mut Reader<'_, '_>) -> Option<(Check, Span)> {
+fn one(reader: &mut Reader<'_, '_>, known: Known<'_>) -> Option<(Check, Span)> {
     let name = reader.string("name");
     let severity = severity(reader);
     reader.all_not_built();
     let given: Vec<&str> = BUILT.into_iter().filter(|kind| reader.has(kind)).collect();
     let later = reader.has_not_built();
-    let rule = rule(reader, name.as_ref().map(|(name, _)| *name));
+    let rule = rule(reader, name.as_ref().map(|(name, _)| *name), known);
     if given.len() + usize::from(later) != 1 {
         let (message, fix) = if given.is_empty() {
-            ("the check says nothing to check".to_owned(), "one of rows, not_null, unique, expression")
+            ("the check says nothing to check".to_owned(), format!("one of {}", BUILT.join(", ")))
         } else {
-            (format!("the check has {}", given.join(" and ")), "write a [[checks]] for each")
+            (format!("the check has {}", given.join(" and ")), "write a [[checks]] for each".to_owned())
         };
         if !(given.is_empty() && later) {
             let diagnostic = reader.error(ErrorCode::BadValue, message).at(reader.span()).fix(fix);
@@ -149,15 +223,28 @@ fn severity(reader: &mut Reader<'_, '_>) -> Option<Severity> {
     }
 }
 
-fn rule(reader: &mut Reader<'_, '_>, name: Option<&str>) -> Option<CheckRule> {
-    let rows = reader.take("rows").and_then(|field| rows(reader, &field));
-    let not_null = reader.identifiers("not_null").map(|(columns, _)| CheckRule::NotNull(columns));
-    let unique = reader.identifiers("unique").map(|(columns, _)| CheckRule::Unique(columns));
-    let expression = reader
-        .string("expression")
-        .and_then(|(text, field)| check_expression::read(reader, name, text, &field))
-        .map(CheckRule::Expression);
-    rows.or(not_null).or(unique).or(expression)
+fn rule(reader: &mut Reader<'_, '_>, name: Option<&str>, known: Known<'_>) -> Option<CheckRule> {
+    let rules = [
+        reader.take("rows").and_then(|field| rows(reader, &field)),
+        reader.identifiers("not_null").map(|(columns, _)| CheckRule::NotNull(columns)),
+        reader.identifiers("unique").map(|(columns, _)| CheckRule::Unique(columns)),
+        reader
+            .string("expression")
+            .and_then(|(text, field)| check_expression::read(reader, name, text, &field))
+            .map(CheckRule::Expression),
+        column_checks::null_rate(reader),
+        column_checks::range(reader),
+        column_checks::accepted_values(reader),
+        column_checks::distinct(reader),
+        column_checks::matches(reader),
+        column_checks::references(reader),
+        column_checks::freshness(reader),
+        reader
+            .string("sql")
+            .and_then(|(text, field)| check_query::read(reader, text, &field, known))
+            .map(CheckRule::Sql),
+    ];
+    rules.into_iter().flatten().next()
 }
 
 fn rows<'t>(reader: &mut Reader<'t, '_>, field: &Field<'t>) -> Option<CheckRule> {
@@ -181,15 +268,73 @@ fn rows<'t>(reader: &mut Reader<'t, '_>, field: &Field<'t>) -> Option<CheckRule>
 impl CheckRule {
     /// A name for a check that has none.
     fn name(&self) -> String {
-        let list = |columns: &[Identifier]| columns.iter().map(Identifier::as_str).collect::<Vec<_>>().join(", ");
+        let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         match self {
-            Self::Rows { min: Some(min), max: Some(max) } => format!("rows {min} to {max}"),
-            Self::Rows { min: Some(min), max: None } => format!("rows at least {min}"),
-            Self::Rows { min: None, max: Some(max) } => format!("rows at most {max}"),
-            Self::Rows { min: None, max: None } => "rows".to_owned(),
+            Self::Rows { min, max } => {
+                ["rows".to_owned(), between(min.as_ref(), max.as_ref())].join(" ").trim_end().to_owned()
+            }
             Self::NotNull(columns) => format!("not null: {}", list(columns)),
             Self::Unique(columns) => format!("unique: {}", list(columns)),
-            Self::Expression(text) => text.split_whitespace().collect::<Vec<_>>().join(" "),
+            Self::Expression(text) => one_line(text),
+            Self::NullRate { column, max } => format!("null rate: {} at most {max}", column.as_str()),
+            Self::Range { column, min, max } => {
+                format!("range: {} {}", column.as_str(), between(min.as_ref(), max.as_ref()))
+            }
+            Self::AcceptedValues { column, .. } => format!("accepted values: {}", column.as_str()),
+            Self::Distinct { column, min, max } => {
+                format!("distinct: {} {}", column.as_str(), between(min.as_ref(), max.as_ref()))
+            }
+            Self::Matches { column, .. } => format!("matches: {}", column.as_str()),
+            Self::References { columns, table, .. } => format!("references: {} in {}", list(columns), table.readable()),
+            Self::Freshness { column, max_age } => format!("freshness: {} at most {max_age}", column.as_str()),
+            Self::Sql(query) => one_line(&query.source),
         }
+    }
+
+    /// As the file has it, for the ledger.
+    pub(crate) fn to_json(&self) -> Value {
+        let names = |columns: &[Identifier]| columns.iter().map(Identifier::as_str).collect::<Value>();
+        let json: fn(&CheckValue) -> Value = CheckValue::to_json;
+        match self {
+            Self::Rows { min, max } => json!({ "rows": { "min": min, "max": max } }),
+            Self::NotNull(columns) => json!({ "not_null": names(columns) }),
+            Self::Unique(columns) => json!({ "unique": names(columns) }),
+            Self::Expression(text) => json!({ "expression": text }),
+            Self::NullRate { column, max } => {
+                json!({ "null_rate": { "column": column.as_str(), "max": max.to_string() } })
+            }
+            Self::Range { column, min, max } => json!({ "range": {
+                "column": column.as_str(), "min": min.as_ref().map(json), "max": max.as_ref().map(json),
+            } }),
+            Self::AcceptedValues { column, values } => json!({ "accepted_values": {
+                "column": column.as_str(), "values": values.iter().map(json).collect::<Vec<_>>(),
+            } }),
+            Self::Distinct { column, min, max } => {
+                json!({ "distinct": { "column": column.as_str(), "min": min, "max": max } })
+            }
+            Self::Matches { column, pattern } => {
+                json!({ "matches": { "column": column.as_str(), "pattern": pattern } })
+            }
+            Self::References { columns, table, key } => json!({ "references": {
+                "columns": names(columns), "table": table.to_string(), "key": names(key),
+            } }),
+            Self::Freshness { column, max_age } => {
+                json!({ "freshness": { "column": column.as_str(), "max_age": max_age.to_string() } })
+            }
+            Self::Sql(query) => json!({ "sql": query.source }),
+        }
+    }
+}
+
+fn list(columns: &[Identifier]) -> String {
+    columns.iter().map(Identifier::as_str).collect::<Vec<_>>().join(", ")
+}
+
+fn between<T: std::fmt::Display>(min: Option<&T>, max: Option<&T>) -> String {
+    match (min, max) {
+        (Some(min), Some(max)) => format!("{min} to {max}"),
+        (Some(min), None) => format!("at least {min}"),
+        (None, Some(max)) => format!("at most {max}"),
+        (None, None) => String::new(),
     }
 }

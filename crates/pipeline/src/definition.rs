@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use thrice_core::Schedule;
 use thrice_core::code::ErrorCode;
 use thrice_core::due::{CatchUp, DuePolicy};
 use thrice_core::duration::HumanDuration;
@@ -11,9 +10,11 @@ use thrice_core::identifier::Identifier;
 use thrice_core::late_policy::LatePolicy;
 use thrice_core::retry::RetryPolicy;
 use thrice_core::time::{Timestamp, civil, to_microseconds};
+use thrice_core::{Grain, Schedule};
 use toml::de::DeValue;
 
-use crate::checks_table::{self, Check, CheckRule};
+use crate::check_query::Known;
+use crate::checks_table::{self, Check};
 use crate::diagnostic::{Checked, Diagnostic, Diagnostics, Span};
 use crate::interval_table::{self, IntervalRules};
 use crate::keys::File;
@@ -89,7 +90,9 @@ impl Definition {
         let paused = root.boolean("paused").is_some_and(|(value, _)| value);
         let interval = interval_table::read(&mut root, project.time_zone.as_ref());
         let target = target_table::read(&mut root);
-        let checks = checks_table::read(&mut root);
+        // of a grain that is refused nothing is known; its checks are looked at all the same
+        let grain = interval.as_ref().map_or(Grain::Day, |interval| interval.grain.clone());
+        let checks = checks_table::read(&mut root, Known { grain: &grain, vars: &vars });
         let retry = limits_tables::retry(&mut root);
         let timeouts = limits_tables::timeouts(&mut root);
         let session = session_table::read(&mut root);
@@ -224,13 +227,7 @@ fn seconds(seconds: u64) -> String {
 }
 
 fn check_json(check: &Check) -> Value {
-    let rule = match &check.rule {
-        CheckRule::Rows { min, max } => json!({ "rows": { "min": min, "max": max } }),
-        CheckRule::NotNull(columns) => json!({ "not_null": names(columns) }),
-        CheckRule::Unique(columns) => json!({ "unique": names(columns) }),
-        CheckRule::Expression(text) => json!({ "expression": text }),
-    };
-    json!({ "name": check.name, "severity": check.severity.as_str(), "rule": rule })
+    json!({ "name": check.name, "severity": check.severity.as_str(), "rule": check.rule.to_json() })
 }
 
 /// A name that is a file name, an argument and a column of the ledger without quoting.

@@ -1,6 +1,8 @@
 //! Every key of the project's files in one table: what it takes, its default, what it is for, whether this version has
 //! it. The readers know no other keys, so the reference of the book, which is made from it, cannot say anything else.
 
+mod checks;
+
 /// The two kinds of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum File {
@@ -47,6 +49,12 @@ pub enum Kind {
     Column,
     /// A list of columns.
     Columns,
+    /// A share of rows such as `"1%"`.
+    Percent,
+    /// A value that a column is compared with.
+    Bound,
+    /// A list of values that a column may have.
+    Values,
     /// Names of schemas.
     Schemas,
     /// A planner setting of PostgreSQL.
@@ -150,11 +158,24 @@ const fn setting(name: &'static str, of: Setting) -> Key {
     pipeline("session", name, Kind::Setting(of), Unwritten::Said("the server's"), "planner setting of PostgreSQL")
 }
 
-const OTHER_CHECK: &str = "use `expression` over one row, `rows`, `not_null` or `unique`";
 const OF_MERGE: &str = "leave it out: it belongs to rows = \"changes\"";
 
 /// All keys, table by table.
-pub const KEYS: &[Key] = &[
+pub const KEYS: &[Key] = &all();
+
+#[expect(clippy::large_stack_arrays, reason = "made by the compiler, on no stack")]
+const fn all() -> [Key; OTHERS.len() + checks::KEYS.len()] {
+    let mut all = [OTHERS[0]; OTHERS.len() + checks::KEYS.len()];
+    let mut at = 0;
+    while at < all.len() {
+        all[at] = if at < OTHERS.len() { OTHERS[at] } else { checks::KEYS[at - OTHERS.len()] };
+        at += 1;
+    }
+    all
+}
+
+/// The keys of every table but `checks`.
+const OTHERS: &[Key] = &[
     key(File::Project, "", "project", Kind::Table, Unwritten::Required, "what all pipelines share"),
     key(File::Project, "", "database", Kind::Table, Unwritten::Nothing, "where the database is"),
     key(File::Project, "", "lease", Kind::Table, Unwritten::Nothing, "how long a silent worker keeps its partitions"),
@@ -220,7 +241,7 @@ pub const KEYS: &[Key] = &[
         "checks",
         Kind::Tables,
         Unwritten::Nothing,
-        "what must hold of a result before it is published; each has one of `rows`, `not_null`, `unique` and `expression`",
+        "what must hold of a result before it is published; each has a rule, which is any key but `name` and `severity`",
     ),
     pipeline("", "retry", Kind::Table, Unwritten::Nothing, "how often a transient failure is tried again"),
     pipeline("", "timeouts", Kind::Table, Unwritten::Nothing, "how long the steps of a run may take"),
@@ -382,36 +403,6 @@ pub const KEYS: &[Key] = &[
     default_only("target", "read_only", Kind::Flag, "false", "the query runs in a transaction that cannot write"),
     default_only("target", "publish_group", Kind::Count, "1", "so many intervals are published together"),
     default_only("target", "keep_old_for", Kind::Duration, "\"0\"", "replaced rows are kept for so long"),
-    pipeline("checks", "name", Kind::Text, Unwritten::Said("made from the rule"), "name in messages and in the ledger"),
-    pipeline(
-        "checks",
-        "severity",
-        Kind::OneOf(&["error", "warn"]),
-        Unwritten::Is("\"error\""),
-        "`error`: nothing is published where it fails; `warn`: the failure is recorded",
-    ),
-    later("checks", "null_rate", "share of nulls in a column", OTHER_CHECK),
-    later("checks", "accepted_values", "values that a column may have", OTHER_CHECK),
-    later("checks", "range", "least and greatest value of a column", OTHER_CHECK),
-    later("checks", "distinct", "number of different values", OTHER_CHECK),
-    later("checks", "matches", "a regular expression over a column", OTHER_CHECK),
-    later("checks", "references", "values that another table has", OTHER_CHECK),
-    later("checks", "freshness", "how young the newest row is", OTHER_CHECK),
-    later("checks", "reconcile", "an aggregate compared with a query of the source", OTHER_CHECK),
-    later("checks", "sql", "a query of your own", OTHER_CHECK),
-    pipeline("checks", "rows", Kind::Table, Unwritten::Nothing, "number of rows: `{ min = 1, max = 1000 }`"),
-    pipeline("checks", "not_null", Kind::Columns, Unwritten::Nothing, "none of these columns is null"),
-    pipeline("checks", "unique", Kind::Columns, Unwritten::Nothing, "no two rows agree in all these columns"),
-    pipeline(
-        "checks",
-        "expression",
-        Kind::Text,
-        Unwritten::Nothing,
-        "a boolean SQL expression that is true for every row",
-    ),
-    later("checks.rows", "change", "change against the rows that are published", "rows = { min = …, max = … }"),
-    pipeline("checks.rows", "min", Kind::Count, Unwritten::Nothing, "at least so many rows"),
-    pipeline("checks.rows", "max", Kind::Count, Unwritten::Nothing, "at most so many rows"),
     pipeline(
         "retry",
         "attempts",
@@ -549,6 +540,8 @@ mod tests {
         let required: Vec<&Key> = KEYS
             .iter()
             .filter(|key| key.file == File::Pipeline && key.default == Unwritten::Required && key.kind != Kind::Table)
+            // those of a rule are required where there is one
+            .filter(|key| !key.table.starts_with("checks."))
             .collect();
         let value = |key: &Key| match key.name {
             "start" => "2026-01-01",

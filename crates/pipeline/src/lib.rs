@@ -32,8 +32,11 @@
 //! ```
 
 mod check_expression;
+pub mod check_query;
+pub mod check_values;
 pub mod checks_table;
 pub mod code_hash;
+mod column_checks;
 mod cron_key;
 mod cron_lint;
 pub mod definition;
@@ -59,6 +62,7 @@ pub mod sql_lexer;
 pub mod target_table;
 pub mod together;
 mod toml_reader;
+mod toml_string;
 
 pub use code_hash::CodeHash;
 pub use definition::Definition;

@@ -277,9 +277,11 @@ impl Query {
     }
 }
 
-type Explain = Box<dyn Fn(&str) -> Diagnostic>;
+/// Says why a name has no value, in a file of this name.
+pub(crate) type Explain = Box<dyn Fn(&str) -> Diagnostic>;
 
-fn resolve(name: &str, grain: &Grain, vars: &BTreeMap<String, VarValue>) -> Result<Param, Explain> {
+/// What a placeholder's name stands for.
+pub(crate) fn resolve(name: &str, grain: &Grain, vars: &BTreeMap<String, VarValue>) -> Result<Param, Explain> {
     match name {
         "interval_start" => return Ok(Param::IntervalStart),
         "interval_end" => return Ok(Param::IntervalEnd),

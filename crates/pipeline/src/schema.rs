@@ -35,6 +35,9 @@ fn table(file: File, name: &str) -> Map<String, Value> {
     if !required.is_empty() {
         schema.insert("required".to_owned(), required.into());
     }
+    if matches!(name, "checks.rows" | "checks.range" | "checks.distinct") {
+        schema.insert("anyOf".to_owned(), json!([{ "required": ["min"] }, { "required": ["max"] }]));
+    }
     if name == "interval" {
         schema.insert("oneOf".to_owned(), json!([{ "required": ["grain"] }, { "required": ["cron"] }]));
     }
@@ -125,6 +128,16 @@ fn value(kind: Kind) -> Map<String, Value> {
         }
         Kind::Column => object(json!({ "type": "string", "minLength": 1 })),
         Kind::Columns => object(list(true)),
+        Kind::Percent => {
+            let mut schema = pattern(r"^(100(\.0{1,4})?|[0-9]{1,2}(\.[0-9]{1,4})?)%$");
+            schema.insert("examples".to_owned(), json!(["1%", "0.5%"]));
+            schema
+        }
+        // a date or time of TOML counts as text
+        Kind::Bound => object(json!({ "type": ["number", "string"], "examples": [0, "2026-01-01"] })),
+        Kind::Values => object(json!({
+            "type": "array", "items": { "type": ["string", "number", "boolean"] }, "minItems": 1, "uniqueItems": true,
+        })),
         Kind::Schemas => object(json!({ "anyOf": [list(false), { "type": "string", "minLength": 1 }] })),
         Kind::Names("string") => object(json!({ "type": "object", "additionalProperties": { "type": "string" } })),
         Kind::Names(_) => object(json!({

@@ -11,7 +11,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::diagnostic::{Diagnostic, Diagnostics, Span};
 use crate::keys::{self, Built, File, Key, Kind};
-use crate::{secrets, source_text};
+use crate::{secrets, source_text, toml_string};
 
 /// Parses a file into its outermost table, or says why it is none.
 pub(crate) fn parse<'a>(file: &str, bytes: &'a [u8], required: &str) -> Result<(&'a str, DeTable<'a>), Diagnostics> {
@@ -336,12 +336,16 @@ impl<'t, 'd> Reader<'t, 'd> {
 
     /// The character at a byte of a string value, where the string is written without escapes.
     pub(crate) fn inside_string(&self, field: &Field<'_>, text: &str, at: usize) -> Span {
+        let next = text.get(at..).and_then(|rest| rest.chars().next());
+        next.map_or_else(|| field.span.clone(), |c| self.part_of_string(field, text, at..at + c.len_utf8()))
+    }
+
+    /// Bytes of a string value in the file, where the string is written without escapes; else all of it.
+    pub(crate) fn part_of_string(&self, field: &Field<'_>, text: &str, part: Span) -> Span {
         let written = self.text.get(field.span.clone()).unwrap_or_default();
-        let plain = written.len() == text.len() + 2 && written.get(1..=text.len()) == Some(text);
-        match text.get(at..).and_then(|rest| rest.chars().next()) {
-            Some(c) if plain => field.span.start + 1 + at..field.span.start + 1 + at + c.len_utf8(),
-            _ => field.span.clone(),
-        }
+        let inside = toml_string::part(written, text, &part);
+        inside
+            .map_or_else(|| field.span.clone(), |inside| field.span.start + inside.start..field.span.start + inside.end)
     }
 
     /// True where only the blanks around it keep a text from being what the key wants.

@@ -113,6 +113,8 @@ impl Runner {
             table: staged.relation.clone(),
             interval_column: job.interval_column.clone(),
             bounds: work.bounds,
+            start: work.partition.interval.start(),
+            end: work.partition.interval.end(),
             key: job.key.clone(),
         };
         let mut checks = Check::always(&subject, allow_empty);
@@ -124,12 +126,13 @@ impl Runner {
         let look = (!work.has_receipt()).then_some((&work.prepared.target, &work.bounds));
         let timeouts = job.limits.checking();
         let beginning = async {
-            // before the transaction begins, which a statement that cannot be prepared would end
-            let prepared = if staged.comes_again {
-                statements.prepare(client, compiled.sql(), &compiled.types()).await
-            } else {
-                None
-            };
+            // in a transaction of its own, which a refusal ends: under the zone and the search path of the pipeline, since
+            // constants and names mean what they mean when the statement is prepared
+            if staged.comes_again && statements.is_on() && statements.get(compiled.sql()).is_none() {
+                let (own, _) = look_and_pin(client, None, &job.session, &timeouts, &statements, work.stop).await?;
+                statements.prepare(own.client(), compiled.sql(), &compiled.types()).await;
+            }
+            let prepared = if staged.comes_again { statements.get(compiled.sql()) } else { None };
             let begun = look_and_pin(client, look, &job.session, &timeouts, &statements, work.stop).await?;
             Ok((prepared, begun))
         };

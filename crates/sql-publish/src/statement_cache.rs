@@ -79,7 +79,8 @@ impl StatementCache {
         self.off.store(true, Ordering::Relaxed);
     }
 
-    pub(crate) fn get(&self, text: &str) -> Option<Statement> {
+    /// A statement that has been prepared before.
+    pub fn get(&self, text: &str) -> Option<Statement> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).get(text).cloned()
     }
 

@@ -19,6 +19,8 @@ fn subject() -> Subject {
         table: TableName::new(Identifier::new("s").unwrap(), Identifier::new("odd Stage").unwrap()),
         interval_column: Identifier::new("the \"day\"").unwrap(),
         bounds: ColumnBounds::Dates { start: date(2026, 3, 24), end: date(2026, 3, 25) },
+        start: "2026-03-24T00:00:00Z".parse().unwrap(),
+        end: "2026-03-25T00:00:00Z".parse().unwrap(),
         key: names(&["the \"day\"", "store"]),
     }
 }
@@ -85,6 +87,8 @@ async fn an_instant_at_the_end_belongs_to_the_next_interval() {
             table: TableName::parse("public.t").unwrap(),
             interval_column: Identifier::new(column).unwrap(),
             bounds,
+            start: format!("{start}Z").parse().unwrap(),
+            end: format!("{end}Z").parse().unwrap(),
             key: Vec::new(),
         };
         let transaction = client.transaction().await.unwrap();
@@ -145,7 +149,7 @@ async fn a_faulty_expression_is_named_among_many() {
         let error = evaluate(&mut client, &checks).await.unwrap_err();
         assert_eq!(error.sqlstate().unwrap().as_str(), sqlstate, "{text}");
         assert!(!error.to_string().contains("canary"), "{error}");
-        let CheckError::Expression { name, position, .. } = error else { panic!("{text}: {error}") };
+        let CheckError::Check { name, position, .. } = error else { panic!("{text}: {error}") };
         assert_eq!(name, "the faulty one");
         if at.is_some() {
             assert_eq!(position, at, "{text}");
@@ -158,7 +162,7 @@ async fn the_transaction_survives_a_faulty_expression() {
     let (_db, mut client) = Scratch::with(TABLE).await;
     let transaction = client.transaction().await.unwrap();
     let faulty = compile(&[Check::error("faulty", Rule::Expression("nope".into()))], &subject());
-    assert!(matches!(run(transaction.client(), &faulty, None).await, Err(CheckError::Expression { .. })));
+    assert!(matches!(run(transaction.client(), &faulty, None).await, Err(CheckError::Check { .. })));
     let sound = compile(&[Check::error("sound", Rule::NotEmpty)], &subject());
     assert!(!run(transaction.client(), &sound, None).await.unwrap().passed());
 }

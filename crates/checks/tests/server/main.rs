@@ -3,4 +3,6 @@
 #[cfg(test)]
 mod evaluate;
 #[cfg(test)]
+mod kinds;
+#[cfg(test)]
 mod support;

@@ -1,11 +1,14 @@
 //! `thrice lint`: what can be said of pipelines without running them; with `--db` also what the server says.
 
-use serde_json::json;
+mod show_sql;
+
+use serde_json::{Value, json};
 use thrice_core::code::ErrorCode;
 use thrice_core::schedule::Partition;
 use thrice_ledger::{ErrorKind, Ledger};
 use thrice_runner::{Examiner, NotPrepared};
 
+use self::show_sql::ChecksSql;
 use crate::args::{Global, Lint};
 use crate::database;
 use crate::exit_code::Exit;
@@ -28,6 +31,11 @@ pub(crate) async fn run(global: &Global, args: &Lint, output: Output) -> Outcome
             Err(failed) if broken => findings.extend(failed.0),
             Err(failed) => return Err(failed),
         }
+    }
+    let shown: Vec<ChecksSql<'_>> =
+        readable.iter().filter(|_| args.show_sql).filter_map(|loaded| ChecksSql::of(&loaded.job)).collect();
+    for checks in &shown {
+        output.lines(checks.lines());
     }
     let errors = findings.iter().filter(|fault| !fault.warning).count();
     let warnings = findings.len() - errors;
@@ -59,9 +67,13 @@ pub(crate) async fn run(global: &Global, args: &Lint, output: Output) -> Outcome
             if readable.is_empty() { "the database was not asked" } else { "the database was asked of the others" };
         output.note(format!("{asked}: correct the errors in the files first"));
     }
-    output.object(json!({
+    let mut object = json!({
         "schema": "thrice.lint/1", "problems": findings.iter().map(Fault::json).collect::<Vec<_>>(), "exit": exit.number(),
-    }));
+    });
+    if args.show_sql {
+        object["sql"] = shown.iter().map(ChecksSql::json).collect::<Value>();
+    }
+    output.object(object);
     Ok(exit)
 }
 

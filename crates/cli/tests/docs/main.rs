@@ -48,6 +48,7 @@ pages! {
     fence "concepts/fence.md";
     staging "concepts/staging.md";
     strategies "concepts/strategies.md";
+    checks "concepts/checks.md";
 }
 
 #[test]

@@ -99,19 +99,43 @@ fn with(key: &Key, value: &str) -> String {
     };
     // cron stands instead of the grain
     let replaced = if key.name == "cron" { "grain" } else { key.name };
+    let is_rule = key.table.starts_with("checks.");
     let without: String =
-        base.split_inclusive('\n').filter(|known| !known.starts_with(&format!("{replaced} ="))).collect();
+        base.split_inclusive('\n').filter(|known| is_rule || !known.starts_with(&format!("{replaced} ="))).collect();
     match key.table {
         "" => line + &without,
         "checks" if matches!(key.name, "name" | "severity") => {
             format!("{without}[[checks]]\nunique = [\"day\"]\n{line}")
         }
         "checks" => format!("{without}[[checks]]\n{line}"),
-        "checks.rows" => format!("{without}[[checks]]\nrows = {{ {} = {value} }}\n", key.name),
+        table if is_rule => {
+            let rule = table.trim_start_matches("checks.");
+            // what the rule has to have, where it is another key
+            let others: String = of_table(key.file, table)
+                .filter(|other| other.name != key.name)
+                .filter_map(|other| Some(format!("{} = {}, ", other.name, needed(rule, other.name, key.name)?)))
+                .collect();
+            format!("{without}[[checks]]\n{rule} = {{ {others}{} = {value} }}\n", key.name)
+        }
         table if without.contains(&format!("[{table}]\n")) => {
             without.replace(&format!("[{table}]\n"), &format!("[{table}]\n{line}"))
         }
         table => format!("{without}[{table}]\n{line}"),
+    }
+}
+
+/// A value that makes a rule whole beside the key that is tried.
+fn needed(rule: &str, name: &str, tried: &str) -> Option<&'static str> {
+    match (rule, name) {
+        (_, "column" | "pattern") => Some("\"a\""),
+        ("null_rate", "max") => Some("\"1%\""),
+        ("range" | "distinct", "min") if tried == "column" => Some("0"),
+        (_, "values") => Some("[1]"),
+        (_, "table") => Some("\"dim.x\""),
+        // as many as of the key
+        (_, "columns") => Some("[\"b\"]"),
+        (_, "max_age") => Some("\"1h\""),
+        _ => None,
     }
 }
 
@@ -122,6 +146,7 @@ fn values(key: &Key) -> (Vec<String>, &'static [&'static str]) {
         (Kind::Duration, Built::DefaultOnly) => (owned(&["\"0\"", "\"0h\""]), &["\"2h\"", "0"]),
         (Kind::Flag, Built::DefaultOnly) => (owned(&["false"]), &["true", "\"false\""]),
         (Kind::Count, Built::DefaultOnly) => (owned(&["1"]), &["2", "0", "\"1\""]),
+        (Kind::Text, _) if key.name == "sql" && key.table == "checks" => (owned(&["\"select 1\""]), &["1", "[\"A\"]"]),
         (Kind::Text, _) => (owned(&[if key.name == "sql" { "\"a.sql\"" } else { "\"A\"" }]), &["1", "[\"A\"]"]),
         (Kind::OneOf(words), _) => {
             (words.iter().map(|word| format!("\"{word}\"")).collect(), &["\"anything else\"", "true"])
@@ -146,6 +171,18 @@ fn values(key: &Key) -> (Vec<String>, &'static [&'static str]) {
         (Kind::Flag, _) => (owned(&["true", "false"]), &["1", "\"true\""]),
         (Kind::TableName, _) => (owned(&["\"mart.x\"", "'\"Mart\".\"x.y\"'"]), &["\"x\"", "1", "\"\""]),
         (Kind::Column, _) => (owned(&["\"a\"", "'\"A\"'"]), &["1", "\"\"", "[\"a\"]"]),
+        (Kind::Percent, _) => (
+            owned(&["\"0%\"", "\"1%\"", "\"12.5%\"", "\"99.9999%\"", "\"100%\"", "\"100.0%\""]),
+            &["1", "0.01", "\"1\"", "\"101%\"", "\"-1%\"", "\"100.1%\"", "\"\""],
+        ),
+        (Kind::Bound, _) => (owned(&["0", "-1.5", "\"a\"", "2026-01-01"]), &["true", "[1]"]),
+        (Kind::Values, _) => (
+            owned(&["[\"a\"]", "[1, 2.5]", "[true, false]", "[2026-01-01]", "[1, \"1\"]"]),
+            &["1", "[]", "[[1]]", "[\"a\", \"a\"]", "[{ a = 1 }]"],
+        ),
+        (Kind::Columns, _) if key.table == "checks.references" => {
+            (owned(&["[\"a\"]"]), &["\"a\"", "[1]", "[\"a\", \"a\"]"])
+        }
         (Kind::Columns, _) => (owned(&["[\"a\"]", "[\"a\", \"b\"]"]), &["\"a\"", "[1]", "[\"a\", \"a\"]"]),
         (Kind::Schemas, _) => (owned(&["[\"a\", \"b\"]", "\"a, b\""]), &["[]", "[1]", "1", "\"\""]),
         (Kind::Setting(Setting::Switch), _) => (owned(&["true", "false", "\"off\""]), &["\"maybe\"", "1"]),
@@ -197,5 +234,19 @@ fn what_is_missing_or_misspelt_is_refused() {
     let check = |keys: &str| format!("{PIPELINE}[[checks]]\n{keys}\n");
     both(File::Pipeline, &check("not_null = [\"day\"]\nunique = [\"day\"]"), false);
     both(File::Pipeline, &check("name = \"nothing to check\""), false);
+    for rule in [
+        "rows = {}",
+        "range = { column = \"day\" }",
+        "range = { min = 1 }",
+        "distinct = { column = \"day\" }",
+        "null_rate = { column = \"day\" }",
+        "accepted_values = { column = \"day\" }",
+        "matches = { pattern = \"a\" }",
+        "references = { table = \"dim.days\" }",
+        "freshness = { column = \"day\" }",
+        "freshness = { column = \"day\", max_age = \"1h\", warn_after = \"1h\" }",
+    ] {
+        both(File::Pipeline, &check(rule), false);
+    }
     both(File::Pipeline, &format!("{PIPELINE}stragety = \"delete_insert\"\n"), false);
 }

@@ -208,7 +208,7 @@ fn b52_to_b58_are_refused_by_name() {
     );
     assert_snapshot!(
         "check_features",
-        rest!("[[checks]]\nnull_rate = { a = \"1%\" }\n[[checks]]\nrows = { min = 1, change = \"-50%\" }")
+        rest!("[[checks]]\nreconcile = { ours = \"sum(a)\" }\n[[checks]]\nrows = { min = 1, change = \"-50%\" }")
     );
 }
 
@@ -331,6 +331,68 @@ fn b63_size() {
     let nested = format!("a = {}", "[".repeat(200_000));
     let found = Definition::read(&project(), "sales", "pipelines/sales.toml", nested.as_bytes()).unwrap_err();
     assert_eq!(found.iter().next().unwrap().code, ErrorCode::NotToml);
+}
+
+/// Each kind with what people get wrong in it.
+#[test]
+fn checks_of_columns() {
+    assert_snapshot!(
+        "check_null_rate",
+        rest!(
+            "[[checks]]\nnull_rate = { email = \"1%\" }\n[[checks]]\nnull_rate = { column = \"my email\", max = 0.01 }\n[[checks]]\nnull_rate = { column = \"a\", max = \"120%\" }"
+        )
+    );
+    assert_snapshot!(
+        "check_range",
+        rest!(
+            "[[checks]]\nrange = { column = \"a\" }\n[[checks]]\nrange = { column = \"a\", min = 2.5, max = 2 }\n[[checks]]\nrange = { column = \"a\", min = true, max = nan }\n[[checks]]\nrange = [0, 1]"
+        )
+    );
+    assert_snapshot!(
+        "check_accepted_values",
+        rest!(
+            "[[checks]]\naccepted_values = { column = \"a\", values = [] }\n[[checks]]\naccepted_values = { column = \"a\", values = [\"x\", \"x\", [1], \"a\\u0000b\"] }\n[[checks]]\naccepted_values = { column = \"a\", values = \"x\" }\n[[checks]]\naccepted_values = { columns = [\"a\"] }"
+        )
+    );
+    assert_snapshot!(
+        "check_distinct",
+        rest!(
+            "[[checks]]\ndistinct = { column = \"a\" }\n[[checks]]\ndistinct = { column = \"a\", min = 3, max = 2 }\n[[checks]]\ndistinct = { column = \"a\", min = -1 }"
+        )
+    );
+    assert_snapshot!(
+        "check_matches",
+        rest!(
+            "[[checks]]\nmatches = { column = \"a\", pattern = \"\" }\n[[checks]]\nmatches = { column = \"a\", regex = \"^a\" }\n[[checks]]\nmatches = \"^a\""
+        )
+    );
+    assert_snapshot!(
+        "check_references",
+        rest!(
+            "[[checks]]\nreferences = { column = \"a\", table = \"stores\" }\n[[checks]]\nreferences = { columns = [\"a\", \"b\"], table = \"dim.stores\", key = [\"id\"] }"
+        )
+    );
+    assert_snapshot!(
+        "check_freshness",
+        rest!(
+            "[[checks]]\nfreshness = { column = \"a\", max_age = \"2 hours\" }\n[[checks]]\nfreshness = { column = \"a\" }"
+        )
+    );
+    assert_snapshot!(
+        "check_sql",
+        rest!(
+            "[[checks]]\nsql = \"select 1 from staged where at < :intervl_end\"\n[[checks]]\nsql = \"\"\"\nselect 1\nfrom staged) x, (select 2\"\"\"\n[[checks]]\nsql = 'delete from staged'\n[[checks]]\nsql = ''\n[[checks]]\nsql = 'select {{ ref(\"x\") }}'\n[[checks]]\nsql = 1"
+        )
+    );
+    let all = "[[checks]]\nnull_rate = { column = 'a', max = '1%' }\n[[checks]]\nrange = { column = 'a', min = 2026-01-01 }\n\
+               [[checks]]\naccepted_values = { column = '\"A b\"', values = ['x', 1, 1.5, true, 2026-01-01] }\n\
+               [[checks]]\ndistinct = { column = 'a', min = 1, max = 5 }\n[[checks]]\nmatches = { column = 'a', pattern = '^\\d' }\n\
+               [[checks]]\nreferences = { columns = ['a', 'b'], table = 'dim.stores' }\n\
+               [[checks]]\nfreshness = { column = 'a', max_age = '90m' }\n\
+               [[checks]]\nseverity = 'warn'\nsql = \"\"\"\n  select 1\n  from staged -- all\n\"\"\"";
+    let toml = pipeline_toml("", "", "", all);
+    let definition = Definition::read(&project(), "sales", "pipelines/sales.toml", toml.as_bytes()).unwrap().value;
+    assert_snapshot!("check_kinds", serde_json::to_string_pretty(&definition.to_json()["checks"]).unwrap());
 }
 
 #[test]
