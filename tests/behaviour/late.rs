@@ -353,3 +353,22 @@ async fn adopted_rows_are_revisited() -> Result<()> {
     assert_eq!(published(&bench).await?, ["1 provisional 2", "2 provisional 0"]);
     Ok(())
 }
+
+/// A policy that is changed counts from the next run on, also where that finds nothing due.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_changed_policy_counts_without_a_publish() -> Result<()> {
+    let bench = bench("revisit = [1, 3]\nfinal_after = 1").await?;
+    for day in 1..=3 {
+        bench.call(&format!("run {}", night_after(day)))?.expect_code(0);
+    }
+    assert_eq!(published(&bench).await?, ["1 final 0", "2 final 0", "3 provisional 0"]);
+    bench.project.write(&pipeline("revisit = [1, 3]\nfinal_after = 3"))?;
+    bench.call(&format!("run {} --dry-run", night_after(3)))?.expect_code(0);
+    assert_eq!(published(&bench).await?[0], "1 final 0", "a dry run writes nothing");
+    bench.call(&format!("run {}", night_after(3)))?.expect_code(0).expect_text("nothing is due");
+    assert_eq!(published(&bench).await?, ["1 provisional 0", "2 provisional 0", "3 provisional 0"]);
+    let status =
+        bench.call(&format!("status t --from 2026-03-01 --to 2026-03-01 --require final {}", night_after(3)))?;
+    status.expect_code(5).expect_error("TH0551");
+    Ok(())
+}

@@ -56,7 +56,7 @@ mod way_out;
 
 pub use adopt_existing_rows::Adoption;
 pub use job::{Job, Limits, Param};
-pub use prepare::{Examined, Examiner, NotPrepared, Prepared, may_register, recut};
+pub use prepare::{Examined, Examiner, NotPrepared, Prepared, keep_definition, may_register, recut};
 pub use problem::{of_connect as problem_of_connect, of_ledger as problem_of_ledger};
 pub use report::{Done, Edited, Outcome, PartitionReport, Problem, Progress, RowCounts, Silent, Step, StepTimes};
 pub use request::{RunRequest, Trigger};

@@ -128,6 +128,19 @@ fn record<'a>(job: &'a Job, target: &'a str, grain: &'a str) -> PipelineRecord<'
     }
 }
 
+/// Brings the definition in the ledger up to date where the ledger knows the pipeline: what reports join is judged by it,
+/// also when nothing is due.
+///
+/// # Errors
+/// [`LedgerError`], as [`Ledger::register_pipeline`].
+pub async fn keep_definition(ledger: &Ledger, job: &Job) -> Result<(), LedgerError> {
+    if ledger.cut_of_pipeline(&job.name).await?.is_none() {
+        return Ok(());
+    }
+    let grain = job.schedule.grain().to_string();
+    ledger.register_pipeline(&record(job, &job.target.to_string(), &grain)).await.map(drop)
+}
+
 /// Whether the ledger would take the pipeline as it is defined now. Writes nothing.
 ///
 /// # Errors

@@ -83,6 +83,9 @@ pub(crate) async fn run(global: &Global, args: &Run, output: Output) -> Outcome<
         if stop.token.is_cancelled() {
             break;
         }
+        if taken.partitions.is_empty() {
+            keep_definition(&runner, taken, output).await;
+        }
         close_what_is_over(&runner, taken, output).await;
         Box::pin(call.pipeline(&mut runner, taken, &request, &stop)).await;
     }
@@ -105,6 +108,16 @@ struct Taken<'p> {
 impl Taken<'_> {
     fn is_revisit(&self, partition: &Partition) -> bool {
         self.revisits.contains(&partition.interval.start())
+    }
+}
+
+/// A changed policy counts from the next `run` on, also of one that finds nothing due. A failure is told; the next run does it.
+async fn keep_definition(runner: &Runner, taken: &Taken<'_>, output: Output) {
+    if taken.loaded.paused {
+        return;
+    }
+    if let Err(error) = thrice_runner::keep_definition(runner.ledger(), &taken.loaded.job).await {
+        output.fault(&Fault { warning: true, ..Fault::of_problem(&thrice_runner::problem_of_ledger(&error)) });
     }
 }
 
