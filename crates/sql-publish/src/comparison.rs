@@ -1,7 +1,8 @@
 //! Old rows against new ones, counted in the publish transaction just before the old ones go.
 //!
 //! One statement over the interval and the staging table. Keys are told apart where the target has a key; a key
-//! "changed" where any column of its row prints differently, as the checksum sees it. Sums are of numeric columns.
+//! "changed" where any column of its row prints differently, as the checksum sees it. Sums are of numeric columns outside the
+//! key.
 
 use thrice_core::identifier::{Identifier, TableName};
 use tokio_postgres::types::Type;
@@ -41,7 +42,7 @@ pub(crate) fn statement(target: &Target, columns: &ColumnMap, staging: &TableNam
     let written: Vec<&TargetColumn> = columns.columns().iter().filter_map(|name| target.column(name)).collect();
     let summed: Vec<&Identifier> = written
         .iter()
-        .filter(|column| is_one_of(column, &NUMERIC))
+        .filter(|column| is_one_of(column, &NUMERIC) && !target.key.contains(&column.name))
         .map(|column| &column.name)
         .take(MOST_SUMS)
         .collect();
