@@ -62,7 +62,9 @@ pub(crate) fn statement(target: &Target, columns: &ColumnMap, staging: &TableNam
         ("null::pg_catalog.jsonb".to_owned(), String::new())
     } else {
         (
-            "pg_catalog.jsonb_build_object('added', keys.added, 'removed', keys.removed, 'changed', keys.changed, 'equal', keys.equal)"
+            // told apart once: a row is as long as it is
+            "pg_catalog.jsonb_build_object('added', keys.added, 'removed', keys.removed, \
+             'changed', keys.matched operator(pg_catalog.-) keys.equal, 'equal', keys.equal)"
                 .to_owned(),
             format!(",\n     {} keys", keys_of(target, &written, staging, &inside)),
         )
@@ -89,7 +91,7 @@ fn keys_of(target: &Target, written: &[&TargetColumn], staging: &TableName, insi
     format!(
         "(select pg_catalog.count(*) filter (where t.there is null) as added, \
          pg_catalog.count(*) filter (where s.there is null) as removed, \
-         pg_catalog.count(*) filter (where t.there and s.there and ({equal}) is not true) as changed, \
+         pg_catalog.count(*) filter (where t.there and s.there) as matched, \
          pg_catalog.count(*) filter (where t.there and s.there and {equal}) as equal \
          from (select true as there, {list} from {} t where {inside}) t \
          full join (select true as there, {list} from {staging} s) s on {})",
