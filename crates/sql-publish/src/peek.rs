@@ -8,6 +8,7 @@ use crate::{
     bounds,
     error::PublishError,
     open_transaction::{OpenTransaction, READ_ONLY},
+    probe::Quiet,
     session::{Pins, Session, Timeouts, get, pin},
     statement_cache::StatementCache,
     steps::{Answer, Ask, Steps, one_row},
@@ -79,8 +80,11 @@ async fn look_in(
     };
     // under the search path that the publish asks it under as well: under another one it would be planned anew
     let (text, bounds) = (count_text(target), bounds::params(bounds));
-    let [_, found, _] = steps.ask_all([tool.ask(), Ask::again(LOOK, &text, &bounds), query.ask()]).await?;
-    counted(found).map(Some)
+    let mut asks = vec![(tool.ask(), None), (Ask::again(LOOK, &text, &bounds), None)];
+    asks.extend(Pins::own_path(session).map(|ask| (ask, None)));
+    asks.push((query.ask(), None));
+    let mut answers = steps.ask_in_steps(&asks, &Quiet).await?;
+    counted(answers.swap_remove(1)).map(Some)
 }
 
 pub(crate) const LOOK: &str = "look for existing rows";

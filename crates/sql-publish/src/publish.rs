@@ -342,6 +342,7 @@ async fn write_rows(steps: &Steps<'_>, request: &PublishRequest<'_>) -> Result<R
         asks.push((Ask::repeated(request.staged.comes_again, comparison::COMPARE, &compare, &bounds), None));
     }
     if !plan.is_empty() {
+        asks.extend(Pins::own_path(request.session).map(|ask| (ask, None)));
         asks.push((set_theirs.ask(), None));
     }
     let before_plan = asks.len();

@@ -135,6 +135,9 @@ pub async fn reads_target(
         let own = steps.rows("read the target's partitions", tree, &[(&target.oid as _, Type::OID)]).await?;
         let own: Vec<(String, String)> =
             own.iter().map(|row| Ok((get(row, 0)?, get(row, 1)?))).collect::<Result<_, PublishError>>()?;
+        if let Some(own_path) = Pins::own_path(session) {
+            steps.ask(own_path).await?;
+        }
         pin(&steps, &Pins::query(session)).await?;
         let head = "explain (verbose, costs off, format json) select *";
         let plan = steps

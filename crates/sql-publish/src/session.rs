@@ -119,6 +119,13 @@ impl Pins {
         pins
     }
 
+    /// What has to be sent before the pins of [`Pins::query`] where others have been set in the same transaction: a session
+    /// that names no path has the one that the server gives the role.
+    pub(crate) fn own_path(session: &Session) -> Option<Ask<'static>> {
+        let text = "set local search_path to default";
+        session.search_path.is_none().then(|| Ask::again("set the search path back", text, &[]))
+    }
+
     /// The crate's own statements and the caller's.
     pub(crate) fn tool() -> Self {
         let mut pins = Self::default();

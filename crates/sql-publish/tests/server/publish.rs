@@ -2,6 +2,7 @@
 
 use std::{sync::Mutex, time::Duration};
 
+use thrice_core::publish_strategy::PublishStrategy;
 use thrice_sql_publish::{
     PublishError, Statement, StatementCache, checksum,
     error::ErrorKind,
@@ -361,4 +362,33 @@ async fn every_step_is_told_in_order() {
     ));
     let all: Vec<&str> = probe::ALL.into_iter().filter(|step| *step != probe::PUBLISH_UPDATED).collect();
     assert_eq!(*heard.0.lock().unwrap(), all, "all but that of a merge");
+}
+
+/// A pipeline that names no schemas leaves triggers and checks the path that the server gives the role.
+#[tokio::test]
+async fn without_a_search_path_of_its_own_the_roles_own_holds() {
+    let (_db, mut client) = Scratch::with(&format!(
+        "{DAY}; create table public.audit (op text); \
+         create function m.watch() returns trigger language plpgsql as $$ begin insert into audit values (tg_op); return coalesce(new, old); end $$; \
+         create trigger watch after insert or update or delete on m.t for each row execute function m.watch()"
+    ))
+    .await;
+    let mut road = Road::new("m.t", "day", QUERY, day("2026-03-24"));
+    road.key = &["day", "n"];
+    for (strategy, existing_rows) in [
+        (PublishStrategy::DeleteInsert, ExistingRows::MayBeReplaced),
+        (PublishStrategy::MergeComplete, ExistingRows::Receipted),
+        (PublishStrategy::DeleteInsert, ExistingRows::Receipted),
+    ] {
+        (road.strategy, road.existing_rows) = (strategy, existing_rows);
+        road.run(&mut client, &format!("{strategy:?} {existing_rows:?}")).await.unwrap();
+    }
+    let seen = "select string_agg(op || ' ' || n, ', ' order by op) from (select op, count(*) n from public.audit group by 1) a";
+    assert_eq!(one(&client, seen).await, "DELETE 5, INSERT 6");
+    let prepared = road.prepare(&mut client).await.unwrap();
+    let (statements, look) = (StatementCache::default(), Some((&prepared.target, &road.bounds)));
+    let (checking, _) =
+        look_and_pin(&mut client, look, &road.session, &road.timeouts, &statements, &road.stop).await.unwrap();
+    let found = checking.client().query_one("select count(*) from audit", &[]).await.unwrap();
+    assert_eq!(found.get::<_, i64>(0), 11);
 }
