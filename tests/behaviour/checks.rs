@@ -192,11 +192,41 @@ async fn constants_mean_the_same_for_every_partition() -> Result<()> {
     .await?;
     bench.call("run t --from 2025-06-01 --to 2025-06-04")?.expect_code(0);
     assert_eq!(bench.db.value("select count(*) from g.t").await?, "4");
+    // and where receipts are there
+    bench.call("run t --from 2025-06-01 --to 2025-06-04")?.expect_code(0);
     // a check that does not fit is named, also where the table has been used before
     let more =
         "[[checks]]\nname = \"odd\"\nexpression = \"day < '2025-06-02' or 1 / (extract(day from day) - 2) > -9\"\n";
     bench.project.write(&daily("t", "2025-06-01", "g.t", "day", more, sql))?;
     let out = bench.call("run t --from 2025-06-01 --to 2025-06-04")?.expect_code(8);
     out.expect_text("the check odd cannot be evaluated: division by zero");
+    Ok(())
+}
+
+/// Bare names in checks are looked up as in the query, whether something is published or not, and in every partition of a
+/// call.
+#[tokio::test(flavor = "multi_thread")]
+async fn names_mean_the_same_for_every_partition() -> Result<()> {
+    let more = "[[checks]]\nexpression = \"is_fine(v)\"\n\
+                [[checks]]\nsql = \"select id from staged where id not in (select id from known)\"\n";
+    let sql = "select at::date as day, id, v from src where at >= :interval_start and at < :interval_end";
+    let bench = Bench::new(
+        "Asia/Seoul",
+        "create table public.src as select '2025-06-01 00:00+09'::timestamptz + n * interval '1 day' as at, n as id, n as v from generate_series(0, 3) n;
+         create table public.known as select id from src;
+         create function public.is_fine(int) returns bool language sql as 'select $1 < 100';
+         create schema g; create table g.t (day date, id int, v int)",
+        &[daily("t", "2025-06-01", "g.t", "day", more, sql)],
+    )
+    .await?;
+    for _ in 0..2 {
+        bench.call("run t --from 2025-06-01 --to 2025-06-04")?.expect_code(0);
+    }
+    // and where the pipeline says in which schemas
+    bench.db.execute("create schema own; alter table public.known set schema own; alter function public.is_fine(int) set schema own").await?;
+    let more = format!("{more}[session]\nsearch_path = [\"own\", \"public\"]\n");
+    bench.project.write(&daily("t", "2025-06-01", "g.t", "day", &more, sql))?;
+    bench.call("run t --from 2025-06-01 --to 2025-06-04")?.expect_code(0);
+    assert_eq!(bench.receipts().await?.len(), 12);
     Ok(())
 }
