@@ -70,6 +70,8 @@ pub struct Share(u32);
 const WHOLE: u32 = 1_000_000;
 
 impl Share {
+    /// No row.
+    pub const NONE: Self = Self(0);
     /// All rows.
     pub const ALL: Self = Self(WHOLE);
 

@@ -98,7 +98,7 @@ fn rule(rule: &CheckRule) -> Rule {
         CheckRule::Unique(columns) => Rule::Unique(columns.clone()),
         CheckRule::Expression(text) => Rule::Expression(text.clone()),
         CheckRule::NullRate { column, max } => {
-            Rule::NullRate { column: column.clone(), max: Share::millionths(max.millionths()).unwrap_or(Share::ALL) }
+            Rule::NullRate { column: column.clone(), max: Share::millionths(max.millionths()).unwrap_or(Share::NONE) }
         }
         CheckRule::Range { column, min, max } => {
             Rule::Range { column: column.clone(), min: min.as_ref().map(value), max: max.as_ref().map(value) }

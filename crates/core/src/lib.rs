@@ -148,6 +148,7 @@ pub mod revisits_to_run;
 pub mod run;
 pub mod run_state;
 pub mod schedule;
+pub mod sql_constant;
 pub mod sqlstate;
 mod suggest_key;
 pub mod text;

@@ -347,7 +347,9 @@ fn shut_out(problem: &mut Problem) {
     problem.code = ErrorCode::Fenced;
     problem.what = String::from("another worker took the partition over; nothing of this run was published");
     problem.why = None;
-    problem.fix = Some(String::from("nothing: what the other worker publishes counts"));
+    problem.fix = Some(String::from(
+        "nothing, where the other worker publishes it (thrice why P K tells); else the next `thrice run` takes it",
+    ));
     problem.sqlstate = None;
 }
 

@@ -38,7 +38,7 @@ impl Spare {
     }
 
     /// The rows in it, once `more` have come.
-    pub(crate) const fn with(&self, more: i64) -> i64 {
+    pub(crate) const fn rows_with(&self, more: i64) -> i64 {
         match self.emptying() {
             Emptying::Truncate => more,
             Emptying::Delete => self.rows.saturating_add(more),
@@ -111,7 +111,13 @@ impl Runner {
         stop: &CancellationToken,
     ) -> bool {
         let over = self.patience.token();
-        let Ok(client) = self.client().await else { return false };
+        let client = match self.client().await {
+            Ok(client) => client,
+            Err(problem) => {
+                tracing::debug!(what = problem.what, %name, "a staging table stays for the next sweep");
+                return false;
+            }
+        };
         let unused = staging_is_unused(name);
         let dropping = staging::drop_unused_staging(client, name, &unused, timeouts, stop);
         let dropped = on_data(&over, "drop a staging table", dropping).await;

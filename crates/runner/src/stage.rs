@@ -29,7 +29,7 @@ impl Runner {
         };
         let staged = match (again, spare) {
             (Ok(Some(staged)), Some(spare)) => {
-                work.staging_rows = spare.with(staged.content.rows);
+                work.staging_rows = spare.rows_with(staged.content.rows);
                 work.staging = Some(spare.name);
                 staged
             }

@@ -4,12 +4,17 @@
 //! "changed" where any column of its row prints differently, as the checksum sees it. Sums are of numeric columns outside the
 //! key.
 
+use serde_json::Value;
 use thrice_core::identifier::{Identifier, TableName};
+use thrice_core::sql_constant::string_constant;
 use tokio_postgres::types::Type;
 
 use crate::{
     bounds,
     columns::ColumnMap,
+    error::{ErrorKind, PublishError},
+    session::get,
+    steps::{Answer, one_row},
     target::{Target, TargetColumn},
 };
 
@@ -55,7 +60,7 @@ pub(crate) fn statement(target: &Target, columns: &ColumnMap, staging: &TableNam
         .enumerate()
         .map(|(n, name)| {
             let both = format!("'before', old.sum_{n}::pg_catalog.text, 'after', new.sum_{n}::pg_catalog.text");
-            format!("{}, pg_catalog.jsonb_build_object({both})", literal(name.as_str()))
+            format!("{}, pg_catalog.jsonb_build_object({both})", string_constant(name.as_str()))
         })
         .collect();
     let (keys, of_keys) = if target.key.is_empty() {
@@ -79,6 +84,12 @@ pub(crate) fn statement(target: &Target, columns: &ColumnMap, staging: &TableNam
         target.table,
         sums("s"),
     )
+}
+
+/// What the statement was answered with.
+pub(crate) fn read(answer: Answer) -> Result<Value, PublishError> {
+    let text: String = get(&one_row(COMPARE, answer.rows)?, 0)?;
+    serde_json::from_str(&text).map_err(|_| PublishError::new(COMPARE, ErrorKind::Driver))
 }
 
 fn keys_of(target: &Target, written: &[&TargetColumn], staging: &TableName, inside: &str) -> String {
@@ -114,9 +125,4 @@ pub(crate) fn equal(column: &TargetColumn) -> String {
 
 fn is_one_of(column: &TargetColumn, types: &[Type]) -> bool {
     column.base_type.and_then(Type::from_oid).is_some_and(|of| types.contains(&of))
-}
-
-/// A string constant that means the same whatever `standard_conforming_strings` says.
-fn literal(text: &str) -> String {
-    format!("E'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
 }

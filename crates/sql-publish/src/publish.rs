@@ -123,7 +123,9 @@ pub struct Published {
     pub before: Option<Content>,
     /// What the interval holds now.
     pub content: Content,
-    /// Old rows against new ones, where old ones were read: rows, keys where the target has a key, sums of numeric columns.
+    /// Old rows against new ones, where a receipt accounts for the old ones:
+    /// `{"rows": {"before", "after"}, "keys": {"added", "removed", "changed", "equal"} or null, "sums": {COLUMN: {"before",
+    /// "after"}}}`. Counts of rows as numbers, sums of numeric columns outside the key as decimal text or null.
     pub comparison: Option<Value>,
     /// The server process that ran the transaction.
     pub backend_pid: i32,
@@ -188,7 +190,7 @@ pub async fn publish_when(
             rows_updated: written.rows.updated,
             before: written.rows.before,
             content: written.rows.content,
-            comparison: written.rows.comparison.and_then(|text| serde_json::from_str(&text).ok()),
+            comparison: written.rows.comparison,
             backend_pid: written.backend_pid,
             xid: written.xid,
             receipt: written.receipt,
@@ -273,7 +275,7 @@ async fn write(
         last.push("thrice.checksum_before", before.checksum.clone());
     }
     if let Some(comparison) = &rows.comparison {
-        last.push("thrice.comparison", comparison.clone());
+        last.push("thrice.comparison", comparison.to_string());
     }
     let receipt = run_under(steps, &last, &request.gate.last).await?;
     let (what, text, params) = proof(&request.gate, &xid);
@@ -323,8 +325,7 @@ struct Rows {
     inserted: i64,
     updated: i64,
     content: Content,
-    /// JSON.
-    comparison: Option<String>,
+    comparison: Option<Value>,
 }
 
 /// Runs the plan under the settings that the target's own triggers expect, and reads back what the interval holds then;
@@ -369,7 +370,7 @@ async fn write_rows(steps: &Steps<'_>, request: &PublishRequest<'_>) -> Result<R
     }
     let (mut before, mut comparison) = (None, None);
     if reads_before {
-        comparison = Some(get(&one_row(comparison::COMPARE, answers.swap_remove(1).rows)?, 0)?);
+        comparison = Some(comparison::read(answers.swap_remove(1))?);
         before = Some(checksum::content(answers.swap_remove(0))?);
     }
     Ok(Rows { before, deleted, inserted, updated, content: checksum::content(content)?, comparison })

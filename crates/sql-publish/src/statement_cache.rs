@@ -48,7 +48,7 @@ impl StatementCache {
     }
 
     /// A statement prepared on `client`, now or before. `None` where the cache is off, or where the server refuses it: then
-    /// running it says why. Not for a transaction that is open, which a refusal would end.
+    /// running it says why. A refusal ends a transaction that is open.
     pub async fn prepare(&self, client: &Client, text: &str, types: &[Type]) -> Option<Statement> {
         if !self.is_on() {
             return None;
