@@ -136,7 +136,7 @@ pub(crate) enum Command {
     Doctor(Doctor),
     /// Check pipelines without running them
     #[command(
-        after_help = "Examples:\n  thrice lint\n  thrice lint daily_order_summary --db\n  thrice lint daily_order_summary --show-sql\n  thrice lint --deny warnings --json\n\nExit codes: 0 fine, maybe with warnings, 2 errors, or warnings that are denied; with --db also 7 no database, 8 the server refuses the query"
+        after_help = "Examples:\n  thrice lint\n  thrice lint daily_order_summary --show-sql\n  thrice lint --db --deny warnings --json\n\nExit codes: 0 fine, maybe with warnings, 2 errors, or warnings that are denied; with --db also 7 no database, 8 the server refuses the query"
     )]
     Lint(Lint),
     /// Run what is due, or the named partitions

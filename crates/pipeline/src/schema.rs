@@ -41,6 +41,13 @@ fn table(file: File, name: &str) -> Map<String, Value> {
     if name == "interval" {
         schema.insert("oneOf".to_owned(), json!([{ "required": ["grain"] }, { "required": ["cron"] }]));
     }
+    if name == "target" {
+        schema.insert(
+            "if".to_owned(),
+            json!({ "properties": { "strategy": { "const": "merge" } }, "required": ["strategy"] }),
+        );
+        schema.insert("then".to_owned(), json!({ "required": ["rows", "key"] }));
+    }
     schema
 }
 

@@ -102,6 +102,11 @@ fn with(key: &Key, value: &str) -> String {
     let is_rule = key.table.starts_with("checks.");
     let without: String =
         base.split_inclusive('\n').filter(|known| is_rule || !known.starts_with(&format!("{replaced} ="))).collect();
+    let line = match value {
+        // a merge says what it is given, and what tells rows apart
+        "\"merge\"" => format!("{line}rows = \"complete\"\nkey = [\"day\"]\n"),
+        _ => line,
+    };
     match key.table {
         "" => line + &without,
         "checks" if matches!(key.name, "name" | "severity") => {
@@ -231,6 +236,11 @@ fn what_is_missing_or_misspelt_is_refused() {
     both(File::Project, "[project]\ntime_zone = \"UTC\"\n", false);
     both(File::Pipeline, &PIPELINE.replace("table =", "tabel ="), false);
     both(File::Pipeline, &PIPELINE.replace("grain = \"day\"", "grain = \"daily\""), false);
+    let merge = "[target]\nstrategy = \"merge\"\nrows = \"complete\"\nkey = [\"day\"]\n";
+    both(File::Pipeline, &PIPELINE.replace("[target]\n", merge), true);
+    for line in ["rows = \"complete\"\n", "key = [\"day\"]\n"] {
+        both(File::Pipeline, &PIPELINE.replace("[target]\n", &merge.replace(line, "")), false);
+    }
     let check = |keys: &str| format!("{PIPELINE}[[checks]]\n{keys}\n");
     both(File::Pipeline, &check("not_null = [\"day\"]\nunique = [\"day\"]"), false);
     both(File::Pipeline, &check("name = \"nothing to check\""), false);
