@@ -13,6 +13,7 @@ mod rerun;
 mod retry;
 mod server_gone;
 mod server_time;
+mod whole_table;
 mod zone_rules;
 
 use thrice_tests::PipelineText;

@@ -29,7 +29,7 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
 
     let subject = Subject {
         table: TableName::parse("pg_temp.readings")?,
-        interval_column: Identifier::new("day")?,
+        interval_column: Some(Identifier::new("day")?),
         bounds: ColumnBounds::Dates { start: date(2026, 3, 24), end: date(2026, 3, 25) },
         start: "2026-03-24T00:00:00Z".parse()?,
         end: "2026-03-25T00:00:00Z".parse()?,

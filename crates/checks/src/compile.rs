@@ -129,7 +129,7 @@ pub(crate) fn broken(rule: &Rule, subject: &Subject) -> String {
         Rule::KeyNotNull => any_null(&subject.key),
         Rule::Expression(text) => format!("(\n{text}\n) is false"),
         Rule::InsideInterval => {
-            let column = &subject.interval_column;
+            let Some(column) = &subject.interval_column else { return "false".to_owned() };
             format!("({column} operator(pg_catalog.>=) $1 and {column} operator(pg_catalog.<) $2) is not true")
         }
         Rule::Unique(columns) => shared(subject, columns),
@@ -227,16 +227,17 @@ pub(crate) fn values<'s>(checks: &[Check], subject: &'s Subject) -> Vec<(&'s (dy
     if !interval && !checks.iter().any(|check| check.rule == Rule::InsideInterval) {
         return Vec::new();
     }
-    let mut values = bounds(&subject.bounds).to_vec();
+    let mut values = bounds(subject).to_vec();
     if interval {
         values.extend([(&subject.start as _, Type::TIMESTAMPTZ), (&subject.end as _, Type::TIMESTAMPTZ)]);
     }
     values
 }
 
-/// The values of `$1` and `$2`.
-fn bounds(bounds: &ColumnBounds) -> [(&(dyn ToSql + Sync), Type); 2] {
-    match bounds {
+/// The values of `$1` and `$2`; of a whole table no statement uses them, and they keep the numbers of the others.
+fn bounds(subject: &Subject) -> [(&(dyn ToSql + Sync), Type); 2] {
+    match &subject.bounds {
+        ColumnBounds::WholeTable => [(&subject.start as _, Type::TIMESTAMPTZ), (&subject.end as _, Type::TIMESTAMPTZ)],
         ColumnBounds::Dates { start, end } => [(start as _, Type::DATE), (end as _, Type::DATE)],
         ColumnBounds::LocalTimes { start, end } => [(start as _, Type::TIMESTAMP), (end as _, Type::TIMESTAMP)],
         ColumnBounds::Instants { start, end } => [(start as _, Type::TIMESTAMPTZ), (end as _, Type::TIMESTAMPTZ)],

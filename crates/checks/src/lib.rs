@@ -9,7 +9,7 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let subject = Subject {
 //!     table: TableName::parse("app.daily_next")?,
-//!     interval_column: Identifier::new("day")?,
+//!     interval_column: Some(Identifier::new("day")?),
 //!     bounds: ColumnBounds::Dates { start: date(2026, 3, 24), end: date(2026, 3, 25) },
 //!     start: "2026-03-24T00:00:00Z".parse()?,
 //!     end: "2026-03-25T00:00:00Z".parse()?,

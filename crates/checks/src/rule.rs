@@ -37,9 +37,12 @@ impl Check {
     }
 
     /// The checks that always hold: every row inside the interval, no null and no duplicate key, and not empty unless
-    /// that is allowed. Without a key there is nothing to say about keys.
+    /// that is allowed. Without a key there is nothing to say about keys, and of a whole table nothing about the interval.
     pub fn always(subject: &Subject, allow_empty: bool) -> Vec<Self> {
-        let mut checks = vec![Self::error("inside the interval", Rule::InsideInterval)];
+        let mut checks = Vec::new();
+        if subject.interval_column.is_some() {
+            checks.push(Self::error("inside the interval", Rule::InsideInterval));
+        }
         if !subject.key.is_empty() {
             checks.push(Self::error("key not null", Rule::KeyNotNull));
             checks.push(Self::error("key unique", Rule::KeyUnique));
@@ -182,8 +185,8 @@ impl fmt::Display for Severity {
 pub struct Subject {
     /// The table that holds them, and nothing else.
     pub table: TableName,
-    /// The column that places a row in the interval.
-    pub interval_column: Identifier,
+    /// The column that places a row in the interval; `None`: the rows are a whole table, and none can be outside.
+    pub interval_column: Option<Identifier>,
     /// The interval, as values of that column.
     pub bounds: ColumnBounds,
     /// First instant of the interval.

@@ -21,7 +21,7 @@ mod given {
     pub(crate) fn subject(key: &[&str]) -> Subject {
         Subject {
             table: TableName::parse("thrice_staging.s_1").unwrap(),
-            interval_column: Identifier::new("dt").unwrap(),
+            interval_column: Some(Identifier::new("dt").unwrap()),
             bounds: ColumnBounds::Dates { start: date(2026, 3, 24), end: date(2026, 3, 25) },
             start: "2026-03-24T00:00:00Z".parse().unwrap(),
             end: "2026-03-25T00:00:00Z".parse().unwrap(),

@@ -75,6 +75,27 @@ impl Output {
         to_stdout(&format!("{object}\n"));
     }
 
+    /// The same with a list under `items`, which is written while it is made: there may be a hundred thousand.
+    pub(crate) fn object_with_items(self, object: Value, items: impl Iterator<Item = Value>) {
+        if !self.json {
+            return;
+        }
+        let head = object.to_string();
+        // the object without its last brace
+        let mut text = format!("{},\"items\":[", head.strip_suffix('}').unwrap_or(&head));
+        let mut before = "";
+        for item in items {
+            text.extend([before, &item.to_string()]);
+            before = ",";
+            if text.len() > A_WRITE {
+                to_stdout(&text);
+                text.clear();
+            }
+        }
+        text.push_str("]}\n");
+        to_stdout(&text);
+    }
+
     /// Progress: a line on standard error, unless `-q`.
     pub(crate) fn note(self, text: impl AsRef<str>) {
         let text = text.as_ref();
@@ -101,6 +122,9 @@ impl Output {
         });
     }
 }
+
+/// Text of a long list is written in pieces of so many bytes.
+const A_WRITE: usize = 1 << 16;
 
 /// Colour codes are ours; everything between them may be somebody's.
 fn printable_keeping_colour(text: &str, color: bool) -> String {

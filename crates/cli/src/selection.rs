@@ -46,6 +46,13 @@ pub(crate) fn partitions(
     }
 }
 
+/// The one partition of a pipeline of grain `table`; `None` where there are intervals.
+pub(crate) fn whole_table(loaded: &Loaded) -> Option<Vec<Partition>> {
+    let schedule = &loaded.job.schedule;
+    let table = (*schedule.grain() == Grain::Table).then(|| schedule.partition_for_key("table").ok()).flatten();
+    table.map(|table| vec![table])
+}
+
 fn from_stdin() -> Outcome<Vec<String>> {
     let text = std::io::read_to_string(std::io::stdin())
         .map_err(|error| Fault::new(ErrorCode::BadArgument, format!("standard input cannot be read: {error}")))?;
@@ -94,6 +101,9 @@ fn of_key(schedule: &Schedule, error: &KeyError) -> Fault {
         | KeyError::OtherOffset { choices, .. }
         | KeyError::NoBoundary { choices, .. } => {
             Fault::new(ErrorCode::BadKey, what).fix(format!("write {}", choices.join(" or ")))
+        }
+        KeyError::WrongForm { grain: Grain::Table, .. } => {
+            Fault::new(ErrorCode::BadKey, what).fix("name the pipeline alone, or its one key: table")
         }
         KeyError::WrongForm { write: None, grain, .. } => Fault::new(ErrorCode::BadKey, what)
             .fix(format!("write a key such as {}, or yesterday, -3, 2026-03, 2026-W13", grain.key_form())),
@@ -224,6 +234,9 @@ pub(crate) fn reason_for(what: &str, text: Option<&str>) -> Outcome<Reason> {
 
 /// The half-open instants of a partition in its zone and in UTC, for people.
 pub(crate) fn span_text(loaded: &Loaded, partition: &Partition) -> String {
+    if partition.is_whole_table() {
+        return "the whole table".to_owned();
+    }
     span_of(loaded, partition.interval.start(), partition.interval.end())
 }
 

@@ -50,20 +50,29 @@ pub enum ColumnBounds {
         /// First instant after.
         end: Timestamp,
     },
+    /// No column decides: every row of the table is inside.
+    WholeTable,
 }
 
 impl ColumnBounds {
-    /// The bounds of a partition for a column of the given type.
+    /// The bounds of a partition for a column of the given type; a whole table has no such column, and everything else has one.
     ///
     /// # Errors
     /// [`BoundsError`] where the type cannot hold the grain's boundaries: dates where they are not local midnights, wall
-    /// clock times where they are not and the zone repeats hours at or after the interval.
+    /// clock times where they are not and the zone repeats hours at or after the interval. Also where there is a column and
+    /// should be none, or none and should be one.
     pub fn of(
         partition: &Partition,
         zone: &Zone,
         grain: &Grain,
-        column: IntervalColumnType,
+        column: Option<IntervalColumnType>,
     ) -> Result<Self, BoundsError> {
+        let column = match (column, grain) {
+            (None, Grain::Table) => return Ok(Self::WholeTable),
+            (Some(_), Grain::Table) => return Err(BoundsError::WholeTableHasNone),
+            (Some(column), _) => column,
+            (None, _) => return Err(BoundsError::NoColumn { grain: grain.clone() }),
+        };
         let (start, end) = (partition.interval.start(), partition.interval.end());
         let midnight = |date: civil::Date| date.to_datetime(civil::Time::midnight());
         match (column, dates(partition, zone, grain)?) {
@@ -86,12 +95,13 @@ impl ColumnBounds {
         }
     }
 
-    /// The column type that these bounds are for.
-    pub const fn column_type(&self) -> IntervalColumnType {
+    /// The column type that these bounds are for; `None` for a whole table.
+    pub const fn column_type(&self) -> Option<IntervalColumnType> {
         match self {
-            Self::Dates { .. } => IntervalColumnType::Date,
-            Self::LocalTimes { .. } => IntervalColumnType::Timestamp,
-            Self::Instants { .. } => IntervalColumnType::Timestamptz,
+            Self::Dates { .. } => Some(IntervalColumnType::Date),
+            Self::LocalTimes { .. } => Some(IntervalColumnType::Timestamp),
+            Self::Instants { .. } => Some(IntervalColumnType::Timestamptz),
+            Self::WholeTable => None,
         }
     }
 }
@@ -103,7 +113,6 @@ fn dates(partition: &Partition, zone: &Zone, grain: &Grain) -> Result<Option<(ci
         Grain::Day | Grain::Week(_) | Grain::Month | Grain::Quarter | Grain::Year => {
             Schedule::date_after(grain, first).map(|after| Some((first, after))).ok_or(BoundsError::OutOfRange)
         }
-        Grain::Table => Ok(Some((first, civil::Date::MAX))),
         Grain::Cron(_) => {
             let date_from = |at: Timestamp| {
                 let date = zone.date(at);
@@ -112,7 +121,7 @@ fn dates(partition: &Partition, zone: &Zone, grain: &Grain) -> Result<Option<(ci
             };
             Ok(date_from(partition.interval.start()).zip(date_from(partition.interval.end())))
         }
-        Grain::Clock(_) | Grain::Hour => Ok(None),
+        Grain::Clock(_) | Grain::Hour | Grain::Table => Ok(None),
     }
 }
 
@@ -145,6 +154,15 @@ pub enum BoundsError {
         /// The zone.
         zone: String,
     },
+    /// Without a column no row has a place in time.
+    #[error("intervals of grain {grain} need an interval column, and there is none")]
+    NoColumn {
+        /// The grain.
+        grain: Grain,
+    },
+    /// One partition is all of the table.
+    #[error("grain table has no intervals, and an interval column is named")]
+    WholeTableHasNone,
     /// Past the last date that can be written.
     #[error("the interval ends after the last date that can be written")]
     OutOfRange,
@@ -158,7 +176,21 @@ mod tests {
     fn bounds(grain: Grain, zone: &str, key: &str, column: IntervalColumnType) -> Result<ColumnBounds, BoundsError> {
         let schedule = Schedule::new(grain, Zone::named(zone).unwrap());
         let partition = schedule.partition_for_key(key).unwrap();
-        ColumnBounds::of(&partition, schedule.zone(), schedule.grain(), column)
+        ColumnBounds::of(&partition, schedule.zone(), schedule.grain(), Some(column))
+    }
+
+    #[test]
+    fn a_whole_table_has_no_column_and_everything_else_has_one() {
+        let of = |grain: Grain, key, column| {
+            let schedule = Schedule::new(grain, Zone::utc());
+            let partition = schedule.partition_for_key(key).unwrap();
+            ColumnBounds::of(&partition, schedule.zone(), schedule.grain(), column)
+        };
+        let date = Some(IntervalColumnType::Date);
+        assert_eq!(of(Grain::Table, "table", None), Ok(ColumnBounds::WholeTable));
+        assert_eq!(of(Grain::Table, "table", date), Err(BoundsError::WholeTableHasNone));
+        assert_eq!(of(Grain::Day, "2026-03-24", None), Err(BoundsError::NoColumn { grain: Grain::Day }));
+        assert_eq!(ColumnBounds::WholeTable.column_type(), None);
     }
 
     #[test]

@@ -238,7 +238,7 @@ fn rule(reader: &mut Reader<'_, '_>, name: Option<&str>, known: Known<'_>) -> Op
         column_checks::distinct(reader),
         column_checks::matches(reader),
         column_checks::references(reader),
-        column_checks::freshness(reader),
+        column_checks::freshness(reader, known.grain),
         reader
             .string("sql")
             .and_then(|(text, field)| check_query::read(reader, text, &field, known))

@@ -1,5 +1,6 @@
 //! The rules of `[[checks]]` that are tables: what must hold of the values of a column.
 
+use thrice_core::Grain;
 use thrice_core::code::ErrorCode;
 use thrice_core::identifier::Identifier;
 
@@ -171,9 +172,18 @@ pub(crate) fn references(reader: &mut Reader<'_, '_>) -> Option<CheckRule> {
     sound.then_some(CheckRule::References { columns, table: other?, key })
 }
 
-pub(crate) fn freshness(reader: &mut Reader<'_, '_>) -> Option<CheckRule> {
+pub(crate) fn freshness(reader: &mut Reader<'_, '_>, grain: &Grain) -> Option<CheckRule> {
     const EXAMPLE: &str = "freshness = { column = \"updated_at\", max_age = \"2h\" }";
     let field = reader.take("freshness")?;
+    if *grain == Grain::Table {
+        let message = "`freshness` is the age at the end of the interval, and grain \"table\" has none";
+        reader.bad_value(
+            &field,
+            message,
+            "compare with a time of the source: sql = \"select … from staged having max(…) < …\"",
+        );
+        return None;
+    }
     let mut table = reader.inside(&field)?;
     let column = column(&mut table, EXAMPLE);
     if !table.has("max_age") {

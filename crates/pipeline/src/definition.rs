@@ -88,15 +88,15 @@ impl Definition {
         let sql_path = sql_path(&mut root, name, file);
         let vars = vars(&mut root);
         let paused = root.boolean("paused").is_some_and(|(value, _)| value);
-        let interval = interval_table::read(&mut root, project.time_zone.as_ref());
-        let target = target_table::read(&mut root);
+        let (known, interval) = interval_table::read(&mut root, project.time_zone.as_ref());
+        let target = target_table::read(&mut root, known.as_ref());
         // of a grain that is refused nothing is known; its checks are looked at all the same
-        let grain = interval.as_ref().map_or(Grain::Day, |interval| interval.grain.clone());
+        let grain = known.unwrap_or(Grain::Day);
         let checks = checks_table::read(&mut root, Known { grain: &grain, vars: &vars });
         let retry = limits_tables::retry(&mut root);
         let timeouts = limits_tables::timeouts(&mut root);
         let session = session_table::read(&mut root);
-        let late_data = late_table::read(&mut root);
+        let late_data = late_table::read(&mut root, &grain);
         root.all_not_built();
         root.finish();
         let definition = interval.zip(target).zip(sql_path).zip(late_data);
@@ -184,7 +184,12 @@ impl Definition {
         json!({
             "grain": self.interval.grain.to_string(),
             "time_zone": zone.name(),
-            "start": zone.rfc3339(self.interval.start),
+            // of a whole table it is a year that no zone's calendar is written for
+            "start": if self.interval.grain == Grain::Table {
+                self.interval.start.to_string()
+            } else {
+                zone.rfc3339(self.interval.start)
+            },
             "end": self.interval.end.map(|end| zone.rfc3339(end)),
             "delay": self.interval.delay.to_string(),
             "catch_up": match self.interval.catch_up {
@@ -208,7 +213,7 @@ impl Definition {
             "table": target.table.to_string(),
             "strategy": target.strategy.as_str(),
             "rows": target.strategy.rows(),
-            "interval_column": target.interval_column.as_str(),
+            "interval_column": target.interval_column.as_ref().map(Identifier::as_str),
             "key": names(&target.key),
             "published_at": target.published_at.as_ref().map(Identifier::as_str),
             "stage": target.stage.as_str(),

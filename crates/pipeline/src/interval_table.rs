@@ -43,20 +43,31 @@ impl IntervalRules {
 
 const USE_DAY: &str = "grain = \"day\"";
 
-pub(crate) fn read(root: &mut Reader<'_, '_>, project_zone: Option<&Zone>) -> Option<IntervalRules> {
+/// The grain, also where something else of the table is refused: other tables are judged by it.
+pub(crate) fn read(root: &mut Reader<'_, '_>, project_zone: Option<&Zone>) -> (Option<Grain>, Option<IntervalRules>) {
     let Some(field) = root.take("interval") else {
         root.missing("interval", "[interval]\ngrain = \"day\"\nstart = \"2026-01-01\"");
-        return None;
+        return (None, None);
     };
-    let mut table = root.inside(&field)?;
+    let Some(mut table) = root.inside(&field) else { return (None, None) };
     table.all_not_built();
     let grain = grain(&mut table);
+    let rules = rules(table, grain.clone(), project_zone);
+    (grain, rules)
+}
+
+fn rules(mut table: Reader<'_, '_>, grain: Option<Grain>, project_zone: Option<&Zone>) -> Option<IntervalRules> {
     let named = project::zone(&mut table);
     let zone = if table.has("time_zone") { named } else { project_zone.cloned() };
     if zone.is_none() && !table.has("time_zone") {
         table.missing("time_zone", "time_zone = \"Asia/Seoul\" here, or for all pipelines in [project] of thrice.toml");
     }
     let schedule = grain.zip(zone).map(|(grain, zone)| Schedule::new(grain, zone));
+    if schedule.as_ref().is_some_and(|schedule| *schedule.grain() == Grain::Table) {
+        let rules = schedule.and_then(|schedule| whole_table(&mut table, &schedule));
+        table.finish();
+        return rules;
+    }
     let (start, end) = (table.take("start"), table.take("end"));
     if start.is_none() {
         table.missing("start", "start = \"2026-01-01\": the first interval that belongs to the pipeline");
@@ -91,6 +102,27 @@ pub(crate) fn read(root: &mut Reader<'_, '_>, project_zone: Option<&Zone>) -> Op
     })
 }
 
+/// One partition that is never over: nothing says when it begins, ends, or is due.
+fn whole_table(table: &mut Reader<'_, '_>, schedule: &Schedule) -> Option<IntervalRules> {
+    let mut sound = true;
+    for key in ["start", "end", "delay", "catch_up"] {
+        if let Some(field) = table.take(key) {
+            sound = false;
+            let message = format!("`{}` is about intervals, and grain \"table\" has none", field.path);
+            table.bad_value(&field, message, "remove it: `thrice run P` makes the table anew whenever it is called");
+        }
+    }
+    let partition = schedule.partition_for_key("table").ok()?;
+    sound.then(|| IntervalRules {
+        grain: schedule.grain().clone(),
+        zone: schedule.zone().clone(),
+        start: partition.interval.start(),
+        end: None,
+        delay: HumanDuration::default(),
+        catch_up: DEFAULT_CATCH_UP,
+    })
+}
+
 /// `grain`, or `cron` instead of it.
 fn grain(table: &mut Reader<'_, '_>) -> Option<Grain> {
     let written = table.string("grain");
@@ -119,14 +151,6 @@ fn grain(table: &mut Reader<'_, '_>) -> Option<Grain> {
 /// A grain by its name.
 fn named(table: &mut Reader<'_, '_>, text: &str, field: &Field<'_>) -> Option<Grain> {
     match Grain::parse(text) {
-        Ok(Grain::Table) => {
-            table.refuse_feature(
-                format!("grain {text:?} is known, but not built in this version"),
-                field.span.clone(),
-                &format!("{USE_DAY}, one partition a day"),
-            );
-            None
-        }
         Ok(grain) => Some(grain),
         Err(error) => {
             let nearest = match &error {
@@ -138,7 +162,7 @@ fn named(table: &mut Reader<'_, '_>, text: &str, field: &Field<'_>) -> Option<Gr
             let diagnostic = table
                 .error(ErrorCode::UnknownGrain, error.to_string())
                 .at(field.span.clone())
-                .why("the grains are N minutes, hour, N hours, day, week, month, quarter and year; minutes and hours divide a day")
+                .why("the grains are N minutes, hour, N hours, day, week, month, quarter, year and table; minutes and hours divide a day")
                 .fix(format!("grain = {:?}", nearest.as_deref().unwrap_or("day")));
             table.report(diagnostic);
             None

@@ -92,6 +92,8 @@ pub enum Built {
 pub enum Unwritten {
     /// Nothing: the key has to be written.
     Required,
+    /// Nothing: the key has to be written, but with `grain = "table"`, where it must not.
+    RequiredOfIntervals,
     /// Nothing: the key is for those who want it.
     Nothing,
     /// This value, as TOML.
@@ -297,7 +299,7 @@ const OTHERS: &[Key] = &[
         Unwritten::Said("`time_zone` of `[project]`"),
         "the zone whose wall clock sets the boundaries",
     ),
-    pipeline("interval", "start", Kind::Boundary, Unwritten::Required, "the first interval"),
+    pipeline("interval", "start", Kind::Boundary, Unwritten::RequiredOfIntervals, "the first interval"),
     pipeline(
         "interval",
         "end",
@@ -368,7 +370,7 @@ const OTHERS: &[Key] = &[
         "target",
         "interval_column",
         Kind::Column,
-        Unwritten::Required,
+        Unwritten::RequiredOfIntervals,
         "the column that places a row in an interval",
     ),
     pipeline(
@@ -539,7 +541,8 @@ mod tests {
         let project = Project::read("thrice.toml", b"[project]\nname = \"shop\"\ntime_zone = \"UTC\"").unwrap().value;
         let required: Vec<&Key> = KEYS
             .iter()
-            .filter(|key| key.file == File::Pipeline && key.default == Unwritten::Required && key.kind != Kind::Table)
+            .filter(|key| key.file == File::Pipeline && key.kind != Kind::Table)
+            .filter(|key| matches!(key.default, Unwritten::Required | Unwritten::RequiredOfIntervals))
             // those of a rule are required where there is one
             .filter(|key| !key.table.starts_with("checks."))
             .collect();
@@ -566,5 +569,14 @@ mod tests {
                 assert!(!read(file(Some(key), grain)), "{}.{}", key.table, key.name);
             }
         }
+        let of_a_table = |with: &str| {
+            let lines = required
+                .iter()
+                .filter(|key| key.table == "target" && (key.default == Unwritten::Required || key.name == with));
+            let target: String = lines.map(|key| format!("{} = \"{}\"\n", key.name, value(key))).collect();
+            let start = if with == "start" { "start = \"2026-01-01\"\n" } else { "" };
+            format!("[interval]\ngrain = \"table\"\n{start}[target]\n{target}")
+        };
+        assert!(read(of_a_table("")) && !read(of_a_table("start")) && !read(of_a_table("interval_column")));
     }
 }

@@ -1,5 +1,6 @@
 //! `[late_data]`: when published partitions are made again, final and closed.
 
+use thrice_core::Grain;
 use thrice_core::code::ErrorCode;
 use thrice_core::late_policy::{LatePolicy, LatePolicyError, Revisits};
 use toml::de::DeValue;
@@ -7,8 +8,13 @@ use toml::de::DeValue;
 use crate::toml_reader::{Field, Reader};
 
 /// The policy; the default where the file says nothing, `None` where it is wrong.
-pub(crate) fn read(root: &mut Reader<'_, '_>) -> Option<LatePolicy> {
+pub(crate) fn read(root: &mut Reader<'_, '_>, grain: &Grain) -> Option<LatePolicy> {
     let Some(field) = root.take("late_data") else { return Some(LatePolicy::default()) };
+    if *grain == Grain::Table {
+        let message = "`late_data` counts the intervals that follow, and grain \"table\" has none";
+        root.bad_value(&field, message, "remove it: `thrice run P` makes the table anew, late rows included");
+        return None;
+    }
     let mut table = root.inside(&field)?;
     table.all_not_built();
     let (list, window) = (table.take("revisit"), table.count("window"));

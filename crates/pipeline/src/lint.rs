@@ -5,6 +5,7 @@
 //! interval are not. The rules read tokens and the outline of the query, so they also hold for SQL that only the
 //! server can parse.
 
+use thrice_core::Grain;
 use thrice_core::code::ErrorCode;
 use thrice_core::text::did_you_mean;
 
@@ -41,10 +42,14 @@ pub(crate) fn check(
     sql: &str,
     tokens: &[Token],
     shape: &Shape<'_>,
+    grain: &Grain,
     own_target: Option<(usize, usize)>,
 ) -> Vec<Diagnostic> {
     let mut found = Vec::new();
-    interval_is_used(file, shape, &mut found);
+    // a whole table has no interval that could be used
+    if *grain != Grain::Table {
+        interval_is_used(file, shape, &mut found);
+    }
     if let Some((first, last)) = own_target {
         let what = format!("the query reads {}, its own target", shape.slice(first, last));
         let diagnostic = warn(file, what, shape.span(first, last))

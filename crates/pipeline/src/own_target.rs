@@ -7,7 +7,7 @@ use crate::query_shape::{Clause, Shape};
 /// The target, as the query of the same pipeline may name it.
 pub(crate) struct OwnTarget<'a> {
     pub(crate) table: &'a TableName,
-    pub(crate) interval_column: &'a Identifier,
+    pub(crate) interval_column: Option<&'a Identifier>,
     /// The pipeline's search path, where its file has one; the role's own is not known here.
     pub(crate) search_path: Option<&'a [Identifier]>,
 }

@@ -24,7 +24,7 @@ impl Pipeline {
     pub fn new(definition: Definition, sql_file: &str, sql: &[u8]) -> Result<Checked<Self>, Diagnostics> {
         let own = OwnTarget {
             table: &definition.target.table,
-            interval_column: &definition.target.interval_column,
+            interval_column: definition.target.interval_column.as_ref(),
             search_path: definition.session.search_path.as_deref(),
         };
         let query = Query::read_for(sql_file, sql, &definition.interval.grain, &definition.vars, Some(&own))?;

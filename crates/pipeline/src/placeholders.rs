@@ -169,8 +169,9 @@ impl Query {
         let mut query = Self::render(file, sql, statement, grain, vars, &mut found);
         let named = target.and_then(|target| target.named_in(&shape));
         query.names_target = named.is_some() || lint::allows(sql, &tokens, lint::OWN_TARGET);
-        found.extend(lint::check(file, sql, &tokens, &shape, named));
-        found.extend(target.and_then(|target| cron_lint::check(file, grain, &shape, target.interval_column)));
+        found.extend(lint::check(file, sql, &tokens, &shape, grain, named));
+        let column = target.and_then(|target| target.interval_column);
+        found.extend(column.and_then(|column| cron_lint::check(file, grain, &shape, column)));
         found.or(Some(query))
     }
 
@@ -283,6 +284,14 @@ pub(crate) type Explain = Box<dyn Fn(&str) -> Diagnostic>;
 /// What a placeholder's name stands for.
 pub(crate) fn resolve(name: &str, grain: &Grain, vars: &BTreeMap<String, VarValue>) -> Result<Param, Explain> {
     match name {
+        "interval_start" | "interval_end" | "interval_date" if *grain == Grain::Table => {
+            let what = format!("`:{name}` in a pipeline of grain table");
+            return Err(Box::new(move |file| {
+                Diagnostic::error(ErrorCode::UnknownPlaceholder, file, what.clone())
+                    .why("the whole table is one partition, which neither begins nor ends")
+                    .fix("leave the condition out, or name another grain in [interval]")
+            }));
+        }
         "interval_start" => return Ok(Param::IntervalStart),
         "interval_end" => return Ok(Param::IntervalEnd),
         "interval_date" if grain.is_whole_dates() => return Ok(Param::IntervalDate),
@@ -303,7 +312,8 @@ pub(crate) fn resolve(name: &str, grain: &Grain, vars: &BTreeMap<String, VarValu
     if let Some(value) = vars.get(name) {
         return Ok(Param::Var(name.to_owned(), value.clone()));
     }
-    let built_in = BUILT_IN.into_iter().filter(|known| grain.is_whole_dates() || *known != "interval_date");
+    let of_grain = |known: &&str| *grain != Grain::Table && (grain.is_whole_dates() || *known != "interval_date");
+    let built_in = BUILT_IN.into_iter().filter(of_grain);
     let nearest = did_you_mean(name, built_in.chain(vars.keys().map(String::as_str))).map(str::to_owned);
     let name = name.to_owned();
     Err(Box::new(move |file| {

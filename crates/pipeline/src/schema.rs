@@ -16,10 +16,39 @@ pub fn of_file(file: File) -> Value {
         File::Pipeline => ("A pipeline of thrice", "pipelines/NAME.toml; the query is NAME.sql beside it"),
     };
     let mut schema = table(file, "");
+    if file == File::Pipeline {
+        let grain = json!({ "properties": { "grain": { "const": "table" } }, "required": ["grain"] });
+        schema.insert("if".to_owned(), json!({ "properties": { "interval": grain }, "required": ["interval"] }));
+        schema.insert("then".to_owned(), whole_table());
+        schema.insert("else".to_owned(), of_intervals());
+    }
     schema.insert("$schema".to_owned(), "https://json-schema.org/draft/2020-12/schema".into());
     schema.insert("title".to_owned(), title.into());
     schema.insert("description".to_owned(), about.into());
     Value::Object(schema)
+}
+
+/// A whole table neither begins nor ends, and no column of it places a row in time.
+fn whole_table() -> Value {
+    let none_of = |keys: &[&str]| {
+        let each: Vec<Value> = keys.iter().map(|key| json!({ "required": [key] })).collect();
+        json!({ "not": { "anyOf": each } })
+    };
+    json!({
+        "properties": {
+            "interval": none_of(&["start", "end", "delay", "catch_up"]), "target": none_of(&["interval_column"]),
+        },
+        "not": { "required": ["late_data"] },
+    })
+}
+
+/// What has to be written but for a whole table.
+fn of_intervals() -> Value {
+    let required = |table| {
+        let keys = of_table(File::Pipeline, table).filter(|key| key.default == Unwritten::RequiredOfIntervals);
+        json!({ "required": keys.map(|key| key.name).collect::<Vec<_>>() })
+    };
+    json!({ "properties": { "interval": required("interval"), "target": required("target") } })
 }
 
 /// The keys of one table, and no others.
@@ -107,7 +136,7 @@ fn value(kind: Kind) -> Map<String, Value> {
         Kind::OneOf(words) => object(json!({ "type": "string", "enum": words })),
         Kind::Grain => object(json!({
             "anyOf": [
-                { "type": "string", "enum": ["hour", "day", "week", "month", "quarter", "year"] },
+                { "type": "string", "enum": ["hour", "day", "week", "month", "quarter", "year", "table"] },
                 { "type": "string", "pattern": "^[1-9][0-9]* (minutes|hours)$" },
             ],
             "examples": ["day", "hour", "15 minutes", "6 hours"],

@@ -1,5 +1,6 @@
 //! `[target]`: the table that is published into, and how.
 
+use thrice_core::Grain;
 use thrice_core::code::ErrorCode;
 use thrice_core::identifier::{Identifier, TableName};
 use thrice_core::reserved_schema::ReservedSchema;
@@ -55,8 +56,8 @@ pub struct Target {
     pub table: TableName,
     /// How rows are replaced.
     pub strategy: Strategy,
-    /// The column that places a row in an interval.
-    pub interval_column: Identifier,
+    /// The column that places a row in an interval; `None` where the grain is a whole table.
+    pub interval_column: Option<Identifier>,
     /// Columns that tell rows apart; may be empty.
     pub key: Vec<Identifier>,
     /// A column that the publish fills with its time.
@@ -72,7 +73,9 @@ pub struct Target {
 const STRATEGIES: [&str; 5] = ["delete_insert", "merge", "partition_swap", "table_swap", "append"];
 
 /// The table and the place of its name, for comparison with other pipelines.
-pub(crate) fn read(root: &mut Reader<'_, '_>) -> Option<(Target, Span)> {
+///
+/// `grain` is `None` where the file's is refused.
+pub(crate) fn read(root: &mut Reader<'_, '_>, grain: Option<&Grain>) -> Option<(Target, Span)> {
     let Some(field) = root.take("target") else {
         root.missing("target", "[target]\ntable = \"mart.daily_sales\"\ninterval_column = \"day\"");
         return None;
@@ -86,19 +89,16 @@ pub(crate) fn read(root: &mut Reader<'_, '_>) -> Option<(Target, Span)> {
         not_reserved(&mut reader, table, field);
     }
     let strategy = strategy(&mut reader);
-    let interval_column = reader.identifier("interval_column");
-    if interval_column.is_none() && !reader.has("interval_column") {
-        reader.missing("interval_column", "interval_column = \"…\": the column that places a row in an interval");
-    }
+    let interval_column = interval_column(&mut reader, grain);
     let key = reader.identifiers("key");
     let published_at = reader.identifier("published_at");
     let stage = stage(&mut reader);
     let columns = columns(&mut reader);
     let allow_empty = reader.boolean("allow_empty").is_some_and(|(value, _)| value);
     only_default(&mut reader);
-    if let (Some((column, field)), Some((interval, _))) = (&published_at, &interval_column) {
+    if let Some((column, field)) = &published_at {
         let in_key = key.as_ref().is_some_and(|(key, _)| key.contains(column));
-        if column == interval || in_key {
+        if interval_column.as_ref() == Some(column) || in_key {
             let message = "`target.published_at` is the interval column or part of the key";
             reader.bad_value(field, message, "it changes with every publish: give it a column of its own");
         }
@@ -108,7 +108,7 @@ pub(crate) fn read(root: &mut Reader<'_, '_>) -> Option<(Target, Span)> {
     let target = Target {
         table,
         strategy: strategy?,
-        interval_column: interval_column?.0,
+        interval_column: if grain == Some(&Grain::Table) { None } else { Some(interval_column?) },
         key: key.map(|(key, _)| key).unwrap_or_default(),
         published_at: published_at.map(|(column, _)| column),
         stage: stage?,
@@ -116,6 +116,26 @@ pub(crate) fn read(root: &mut Reader<'_, '_>) -> Option<(Target, Span)> {
         columns: columns?,
     };
     Some((target, field.span))
+}
+
+/// What places a row in an interval: a whole table has no such column, and everything else has one.
+fn interval_column(reader: &mut Reader<'_, '_>, grain: Option<&Grain>) -> Option<Identifier> {
+    let found = reader.identifier("interval_column");
+    if grain != Some(&Grain::Table) {
+        if found.is_none() && !reader.has("interval_column") {
+            reader.missing("interval_column", "interval_column = \"…\": the column that places a row in an interval");
+        }
+        return found.map(|(column, _)| column);
+    }
+    if let Some((_, field)) = found {
+        let message = "`target.interval_column`: with grain \"table\" every row belongs to the one partition";
+        reader.bad_value(
+            &field,
+            message,
+            "remove it, or name the grain by which the table is published piece by piece",
+        );
+    }
+    None
 }
 
 /// A target stands in a schema of the user's.

@@ -49,7 +49,7 @@ impl Runner {
     ) -> Result<Adoption, Problem> {
         self.patience = Patience::of(stop);
         let job = &prepared.job;
-        let column = prepared.target.interval_column_type;
+        let column = prepared.target.interval_column_type();
         let bounds = ColumnBounds::of(partition, job.schedule.zone(), job.schedule.grain(), column)
             .map_err(|error| problem::of_bounds(&error, job))?;
         let content = self.content(prepared, &bounds, stop).await?;
@@ -172,8 +172,7 @@ impl Runner {
         let columns = prepared.columns.columns().to_vec();
         let over = self.patience.token();
         let client = self.client().await?;
-        let (table, column) = (&target.table, &target.interval_column);
-        let counting = checksum::of_interval(client, table, &columns, column, bounds, &timeouts, stop);
+        let counting = checksum::of_interval(client, target, &columns, bounds, &timeouts, stop);
         on_data(&over, "count the rows", counting).await.map_err(|error| problem::of_publish(&error))
     }
 

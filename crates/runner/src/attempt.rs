@@ -233,7 +233,7 @@ impl Runner {
         stop: &CancellationToken,
     ) -> Result<ColumnBounds, Problem> {
         let job = &prepared.job;
-        let column = prepared.target.interval_column_type;
+        let column = prepared.target.interval_column_type();
         let bounds = ColumnBounds::of(partition, job.schedule.zone(), job.schedule.grain(), column)
             .map_err(|error| problem::of_bounds(&error, job).class(FailureClass::Permanent))?;
         let timeouts = job.limits.checking();

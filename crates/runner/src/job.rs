@@ -35,8 +35,8 @@ pub struct Job {
     pub target: TableName,
     /// How its rows are replaced.
     pub strategy: PublishStrategy,
-    /// The column that places a row in the interval.
-    pub interval_column: Identifier,
+    /// The column that places a row in the interval; `None` for a whole table, and only for one.
+    pub interval_column: Option<Identifier>,
     /// Columns that tell rows apart; may be empty.
     pub key: Vec<Identifier>,
     /// The column that takes the time of the publish.

@@ -238,7 +238,7 @@ async fn examine(
     let Some(target) = examination.target else { return Err(NotPrepared::Findings(examination.findings)) };
     let mut findings = examination.findings;
     let zone = job.schedule.zone();
-    if let Err(error) = ColumnBounds::of(sample, zone, job.schedule.grain(), target.interval_column_type) {
+    if let Err(error) = ColumnBounds::of(sample, zone, job.schedule.grain(), target.interval_column_type()) {
         return Err(problem::of_bounds(&error, job).into());
     }
     let query = job.query_for(sample);

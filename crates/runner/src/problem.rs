@@ -62,8 +62,10 @@ pub(crate) fn of_bounds(error: &BoundsError, job: &Job) -> Problem {
         BoundsError::DateUnderDay { .. } | BoundsError::RepeatedHours { .. } | BoundsError::OutOfRange => {
             ErrorCode::DateColumnUnderDay
         }
+        BoundsError::NoColumn { .. } | BoundsError::WholeTableHasNone => ErrorCode::ColumnsDiffer,
     };
-    let alter = format!("alter table {} alter column {} type timestamptz …", job.target, job.interval_column);
+    let column = job.interval_column.as_ref().map_or_else(|| "…".to_owned(), ToString::to_string);
+    let alter = format!("alter table {} alter column {column} type timestamptz …", job.target);
     let pattern = if let Grain::Cron(pattern) = job.schedule.grain() { Some(pattern) } else { None };
     let daily = pattern.and_then(CronPattern::daily_at).map(|time| HumanDuration::from_seconds(time.as_secs()));
     let (why, fix) = match (error, daily) {
@@ -82,6 +84,13 @@ pub(crate) fn of_bounds(error: &BoundsError, job: &Job) -> Problem {
         ),
         (BoundsError::DateUnderDay { .. } | BoundsError::OutOfRange, _) => {
             ("rows of neighbouring intervals could not be told apart", alter)
+        }
+        (BoundsError::NoColumn { .. }, _) => (
+            "a publish would replace rows of other intervals",
+            "name the column that places a row in an interval".to_owned(),
+        ),
+        (BoundsError::WholeTableHasNone, _) => {
+            ("a publish replaces every row of the table", "leave the interval column out".to_owned())
         }
     };
     Problem::new(code, error.to_string()).why(why).fix(fix)

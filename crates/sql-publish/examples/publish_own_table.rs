@@ -55,7 +55,7 @@ async fn publish_day(client: &mut Client, run: &'static str) -> Result<(), Box<d
     let timeouts = Timeouts::new(Limit::Default(Duration::from_mins(10)));
     let examine_request = ExamineRequest {
         table: TableName::parse("own_table_example.daily")?,
-        interval_column: Identifier::new("day")?,
+        interval_column: Some(Identifier::new("day")?),
         key: vec![Identifier::new("day")?, Identifier::new("store")?],
         published_at: None,
         strategy: PublishStrategy::DeleteInsert,

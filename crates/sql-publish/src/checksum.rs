@@ -18,6 +18,7 @@ use crate::{
     error::PublishError,
     session::{Pins, Timeouts, get, pin},
     steps::{Answer, Ask, Param, Steps, one_row},
+    target::Target,
 };
 
 /// Row count and checksum of some rows.
@@ -50,15 +51,14 @@ pub fn statement(relation: &TableName, columns: &[Identifier], filter: Option<&s
 /// `stop` cancels the statement on the server.
 pub async fn of_interval(
     client: &mut Client,
-    table: &TableName,
+    target: &Target,
     columns: &[Identifier],
-    interval_column: &Identifier,
     bounds: &ColumnBounds,
     timeouts: &Timeouts,
     stop: &CancellationToken,
 ) -> Result<Content, PublishError> {
-    let filter = bounds::predicate(interval_column);
-    alone(client, &statement(table, columns, Some(&filter)), &bounds::params(bounds), timeouts, stop).await
+    let text = statement(&target.table, columns, Some(&target.inside()));
+    alone(client, &text, &bounds::params(bounds), timeouts, stop).await
 }
 
 /// Content of a whole table, such as a staging table that the caller filled.

@@ -92,7 +92,7 @@ pub fn match_columns(target: &Target, query: &[QueryColumn], policy: ColumnsPoli
             continue;
         }
         let optional = column.has_default || !column.not_null;
-        let needed = column.name == target.interval_column || target.key.contains(&column.name);
+        let needed = target.interval_column() == Some(&column.name) || target.key.contains(&column.name);
         if policy == ColumnsPolicy::AllowExtraTarget && optional && !needed {
             continue;
         }

@@ -10,7 +10,6 @@ use thrice_core::sql_constant::string_constant;
 use tokio_postgres::types::Type;
 
 use crate::{
-    bounds,
     columns::ColumnMap,
     error::{ErrorKind, PublishError},
     session::get,
@@ -43,7 +42,7 @@ pub(crate) const COMPARE: &str = "compare old and new rows";
 /// `{"rows": {"before", "after"}, "keys": {"added", "removed", "changed", "equal"} or null, "sums": {COLUMN: {"before", "after"}}}`,
 /// sums as decimal text.
 pub(crate) fn statement(target: &Target, columns: &ColumnMap, staging: &TableName) -> String {
-    let inside = bounds::predicate_of("t", &target.interval_column);
+    let inside = target.inside_of("t.");
     let written: Vec<&TargetColumn> = columns.columns().iter().filter_map(|name| target.column(name)).collect();
     let summed: Vec<&Identifier> = written
         .iter()

@@ -19,7 +19,7 @@
 //! let (stop, timeouts) = (CancellationToken::new(), Timeouts::new(Limit::Default(Duration::from_secs(600))));
 //! let request = target::ExamineRequest {
 //!     table: TableName::parse("mart.daily")?,
-//!     interval_column: Identifier::new("day")?,
+//!     interval_column: Some(Identifier::new("day")?),
 //!     key: vec![Identifier::new("day")?, Identifier::new("store")?],
 //!     published_at: None,
 //!     strategy: PublishStrategy::DeleteInsert,

@@ -34,11 +34,7 @@ pub async fn holds_rows(
         let mut steps = Steps::new(&transaction, stop);
         let pinned = pin(&steps, &Pins::timeouts(timeouts).and(Pins::tool())).await?;
         steps.limit(pinned.statement_timeout());
-        let text = format!(
-            "select exists (select from {} where {})",
-            target.table,
-            bounds::predicate(&target.interval_column)
-        );
+        let text = format!("select exists (select from {} where {})", target.table, target.inside());
         get(&steps.row(LOOK, &text, &bounds::params(bounds)).await?, 0)?
     };
     transaction.rollback().await.map_err(|error| PublishError::driver("end the reading transaction", error))?;
@@ -92,7 +88,7 @@ pub(crate) const LOOK: &str = "look for existing rows";
 /// A count, and not whether one exists: with a plan for any interval the server expects to meet a row soon and reads the
 /// table from its beginning, which where there is none is all of it.
 pub(crate) fn count_text(target: &Target) -> String {
-    format!("select pg_catalog.count(*) from {} where {}", target.table, bounds::predicate(&target.interval_column))
+    format!("select pg_catalog.count(*) from {} where {}", target.table, target.inside())
 }
 
 pub(crate) fn counted(answer: Answer) -> Result<i64, PublishError> {

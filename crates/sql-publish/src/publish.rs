@@ -404,7 +404,7 @@ async fn check_written(steps: &Steps<'_>, request: &PublishRequest<'_>, rows: &R
 }
 
 fn read_back_text(request: &PublishRequest<'_>) -> String {
-    let filter = bounds::predicate(&request.target.interval_column);
+    let filter = request.target.inside();
     checksum::statement(&request.target.table, request.columns.columns(), Some(&filter))
 }
 

@@ -28,8 +28,8 @@ use crate::{
 pub struct ExamineRequest {
     /// The table.
     pub table: TableName,
-    /// The column that places a row in an interval.
-    pub interval_column: Identifier,
+    /// The column that places a row in an interval; `None` where every publish replaces the whole table.
+    pub interval_column: Option<Identifier>,
     /// Columns that tell rows of one interval apart. May be empty.
     pub key: Vec<Identifier>,
     /// A column that the publish fills with its own time.
@@ -47,10 +47,8 @@ pub struct Target {
     pub oid: u32,
     /// Its columns in declared order, dropped ones left out.
     pub columns: Vec<TargetColumn>,
-    /// The column that places a row in an interval.
-    pub interval_column: Identifier,
-    /// That column's type; a domain counts as the type beneath it.
-    pub interval_column_type: IntervalColumnType,
+    /// What places a row in an interval; `None`: every row of the table is in the one there is.
+    pub interval: Option<IntervalColumn>,
     /// Columns that tell rows of one interval apart.
     pub key: Vec<Identifier>,
     /// A column that the publish fills with its own time.
@@ -61,7 +59,26 @@ pub struct Target {
     pub has_triggers: bool,
 }
 
+/// The column that places a row in an interval.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IntervalColumn {
+    /// Its name.
+    pub name: Identifier,
+    /// Its type; a domain counts as the type beneath it.
+    pub of: IntervalColumnType,
+}
+
 impl Target {
+    /// The name of the column that places a row in an interval.
+    pub fn interval_column(&self) -> Option<&Identifier> {
+        self.interval.as_ref().map(|column| &column.name)
+    }
+
+    /// The type of that column, as [`ColumnBounds::of`] takes it.
+    pub fn interval_column_type(&self) -> Option<IntervalColumnType> {
+        self.interval.as_ref().map(|column| column.of)
+    }
+
     /// The column of that name.
     pub fn column(&self, name: &Identifier) -> Option<&TargetColumn> {
         self.columns.iter().find(|column| column.name == *name)
@@ -166,16 +183,17 @@ async fn look(steps: &Steps<'_>, request: &ExamineRequest) -> Result<Examination
     }
     findings
         .extend(columns.iter().zip(&base_types).filter_map(|(column, base)| prints_elsewhere(table, column, *base)));
-    for name in request.key.iter().chain(request.published_at.as_ref()).chain([&request.interval_column]) {
+    for name in request.key.iter().chain(request.published_at.as_ref()).chain(&request.interval_column) {
         if !columns.iter().any(|column| column.name == *name) {
             findings.push(no_such_column(table, name, &columns));
         }
     }
-    let mut interval_column_type = None;
-    if let Some(at) = columns.iter().position(|column| column.name == request.interval_column) {
-        let base = base_types.get(at).copied().flatten();
-        interval_column_type = base.and_then(interval_type);
-        if let (None, Some(column)) = (interval_column_type, columns.get(at)) {
+    let mut interval = None;
+    if let Some(name) = &request.interval_column
+        && let Some((column, base)) = columns.iter().zip(&base_types).find(|(column, _)| column.name == *name)
+    {
+        interval = base.and_then(interval_type).map(|of| IntervalColumn { name: name.clone(), of });
+        if interval.is_none() {
             findings.push(wrong_interval_type(table, column));
         }
     }
@@ -200,20 +218,16 @@ async fn look(steps: &Steps<'_>, request: &ExamineRequest) -> Result<Examination
 
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     let refused = findings.iter().any(Finding::is_error);
-    let target = match interval_column_type {
-        Some(interval_column_type) if !refused => Some(Target {
-            table: table.clone(),
-            oid: relation.oid,
-            columns,
-            interval_column: request.interval_column.clone(),
-            interval_column_type,
-            key: request.key.clone(),
-            published_at: request.published_at.clone(),
-            is_partitioned: relation.kind == "p",
-            has_triggers,
-        }),
-        _ => None,
-    };
+    let target = (!refused).then(|| Target {
+        table: table.clone(),
+        oid: relation.oid,
+        columns,
+        interval,
+        key: request.key.clone(),
+        published_at: request.published_at.clone(),
+        is_partitioned: relation.kind == "p",
+        has_triggers,
+    });
     Ok(Examination { target, findings })
 }
 
@@ -228,9 +242,8 @@ pub async fn examine_interval(
     timeouts: &Timeouts,
     stop: &CancellationToken,
 ) -> Result<Vec<Finding>, PublishError> {
-    if !target.is_partitioned {
-        return Ok(Vec::new());
-    }
+    // the partitions of a whole table are its own affair
+    let Some(interval) = target.interval.as_ref().filter(|_| target.is_partitioned) else { return Ok(Vec::new()) };
     let transaction = client
         .build_transaction()
         .read_only(true)
@@ -241,7 +254,7 @@ pub async fn examine_interval(
         let mut steps = Steps::new(&transaction, stop);
         let pinned = pin(&steps, &Pins::checksum().and(Pins::tool()).and(Pins::timeouts(timeouts))).await?;
         steps.limit(pinned.statement_timeout());
-        look_at_partitions(&steps, target, bounds).await?
+        look_at_partitions(&steps, target, interval, bounds).await?
     };
     transaction.rollback().await.map_err(|error| PublishError::driver("end the reading transaction", error))?;
     Ok(findings)
@@ -250,18 +263,19 @@ pub async fn examine_interval(
 async fn look_at_partitions(
     steps: &Steps<'_>,
     target: &Target,
+    interval: &IntervalColumn,
     bounds: &ColumnBounds,
 ) -> Result<Vec<Finding>, PublishError> {
     let what = "read the target's partitions";
     let key = steps.row(what, include_str!("../sql/partition_key.sql"), &[(&target.oid as _, Type::OID)]).await?;
     let (strategy, column, definition): (String, Option<String>, String) =
         (get(&key, 0)?, get(&key, 1)?, get(&key, 2)?);
-    let by_interval = column.as_deref() == Some(target.interval_column.as_str());
+    let by_interval = column.as_deref() == Some(interval.name.as_str());
     let by_dates = matches!(bounds, ColumnBounds::Dates { .. });
     if !by_interval || !(strategy == "r" || strategy == "l" && by_dates) {
         return Ok(Vec::new());
     }
-    let (type_name, range) = match target.interval_column_type {
+    let (type_name, range) = match interval.of {
         IntervalColumnType::Date => ("date", "daterange"),
         IntervalColumnType::Timestamp => ("timestamp", "tsrange"),
         IntervalColumnType::Timestamptz => ("timestamptz", "tstzrange"),
@@ -270,8 +284,9 @@ async fn look_at_partitions(
         .replace("{type}", type_name)
         .replace("{multirange}", &range.replace("range", "multirange"))
         .replace("{range}", range);
-    let [start, end] = crate::bounds::params(bounds);
-    let row = steps.row(what, &text, &[(&target.oid as _, Type::OID), start, end]).await?;
+    let mut params: Vec<crate::steps::Param<'_>> = vec![(&target.oid as _, Type::OID)];
+    params.extend(crate::bounds::params(bounds));
+    let row = steps.row(what, &text, &params).await?;
     let has_default: bool = get(&row, 0)?;
     let gaps: Vec<Option<String>> = get(&row, 1)?;
     let inside: Vec<String> = get(&row, 2)?;
@@ -532,7 +547,7 @@ fn published_at_findings(request: &ExamineRequest, columns: &[TargetColumn]) -> 
             "name an ordinary column, or leave published_at out",
         ));
     }
-    if *name == request.interval_column || request.key.contains(name) {
+    if request.interval_column.as_ref() == Some(name) || request.key.contains(name) {
         findings.push(Finding::error(
             ErrorCode::ColumnsDiffer,
             format!("published_at names {}, which is part of the key or the interval column", name.as_str()),
@@ -598,10 +613,12 @@ fn key_findings(
             fix.join(" "),
         ));
     }
-    if !indexed.iter().any(|name| name == request.interval_column.as_str()) {
+    if let Some(interval) = &request.interval_column
+        && !indexed.iter().any(|name| name == interval.as_str())
+    {
         findings.push(Finding::warning(
             ErrorCode::NoUniqueIndex,
-            format!("the unique index {index} of {} does not hold the interval column {}", table.readable(), request.interval_column.as_str()),
+            format!("the unique index {index} of {} does not hold the interval column {}", table.readable(), interval.as_str()),
             "a key that comes again in another interval is refused by the server (23505) when that interval is published",
             "add the interval column to the key and to the index, if a key may come in more than one interval",
         ));

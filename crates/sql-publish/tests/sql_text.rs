@@ -10,7 +10,7 @@ use thrice_sql_publish::{
     staging::StagingName,
     staging_mode::{Durable, StagingMode as _},
     strategy::{Parts, PublishPlan, delete_insert, merge_complete, unchanged},
-    target::{Target, TargetColumn, ValueSource},
+    target::{IntervalColumn, Target, TargetColumn, ValueSource},
 };
 
 #[cfg(test)]
@@ -28,8 +28,10 @@ mod given {
             table: TableName::parse(table).unwrap(),
             oid: 0,
             columns: Vec::new(),
-            interval_column: Identifier::new(interval_column).unwrap(),
-            interval_column_type: IntervalColumnType::Date,
+            interval: Some(super::IntervalColumn {
+                name: Identifier::new(interval_column).unwrap(),
+                of: IntervalColumnType::Date,
+            }),
             key: names(key),
             published_at: published_at.map(|name| Identifier::new(name).unwrap()),
             is_partitioned: false,

@@ -131,6 +131,7 @@ fn kind(kind: Kind) -> String {
 fn default(default: Unwritten) -> String {
     match default {
         Unwritten::Required => "required".to_owned(),
+        Unwritten::RequiredOfIntervals => "required; not with `grain = \"table\"`".to_owned(),
         Unwritten::Nothing => String::new(),
         Unwritten::Is(value) => format!("`{value}`"),
         Unwritten::Said(words) => words.to_owned(),

@@ -17,7 +17,7 @@ const TABLE: &str =
 fn subject() -> Subject {
     Subject {
         table: TableName::new(Identifier::new("s").unwrap(), Identifier::new("odd Stage").unwrap()),
-        interval_column: Identifier::new("the \"day\"").unwrap(),
+        interval_column: Some(Identifier::new("the \"day\"").unwrap()),
         bounds: ColumnBounds::Dates { start: date(2026, 3, 24), end: date(2026, 3, 25) },
         start: "2026-03-24T00:00:00Z".parse().unwrap(),
         end: "2026-03-25T00:00:00Z".parse().unwrap(),
@@ -85,7 +85,7 @@ async fn an_instant_at_the_end_belongs_to_the_next_interval() {
     for (column, bounds) in [("at", instants), ("local", locals)] {
         let subject = Subject {
             table: TableName::parse("public.t").unwrap(),
-            interval_column: Identifier::new(column).unwrap(),
+            interval_column: Some(Identifier::new(column).unwrap()),
             bounds,
             start: format!("{start}Z").parse().unwrap(),
             end: format!("{end}Z").parse().unwrap(),

@@ -31,7 +31,7 @@ const SETUP: &str = r#"
 fn subject() -> Subject {
     Subject {
         table: TableName::new(Identifier::new("s").unwrap(), Identifier::new("odd Stage").unwrap()),
-        interval_column: Identifier::new("the \"day\"").unwrap(),
+        interval_column: Some(Identifier::new("the \"day\"").unwrap()),
         bounds: ColumnBounds::Dates { start: date(2026, 3, 24), end: date(2026, 3, 25) },
         start: "2026-03-23T15:00:00Z".parse().unwrap(),
         end: "2026-03-24T15:00:00Z".parse().unwrap(),

@@ -111,6 +111,9 @@ impl Shown {
 fn about(loaded: &Loaded) -> String {
     let (job, schedule) = (&loaded.job, &loaded.job.schedule);
     let delay = HumanDuration::from_seconds(loaded.due.delay.as_secs());
+    if selection::whole_table(loaded).is_some() {
+        return format!("{}   the whole table is one partition   made anew by: thrice run {}", job.name, job.name);
+    }
     let mut parts = vec![job.name.clone(), format!("{} in {}", schedule.grain(), schedule.zone())];
     parts.push(if loaded.due.delay.is_zero() {
         "due with the end".to_owned()

@@ -36,13 +36,16 @@ pub(crate) async fn run(global: &Global, args: &Run, output: Output) -> Outcome<
     let project = Project::load(&global.dir)?;
     let as_of = clock::as_of(global.as_of);
     let named = !args.keys.is_empty() || args.from.is_some() || args.to.is_some();
-    let mut request = request(args, named, as_of)?;
     let broken: Vec<(&str, &[Fault])> = if args.pipeline.is_none() { project.broken().collect() } else { Vec::new() };
     let pipelines = match &args.pipeline {
         Some(name) => vec![project.pipeline(name)?],
         None if project.readable().next().is_none() => project.chosen(&[])?,
         None => project.readable().collect(),
     };
+    // a whole table is named by its pipeline: there is nothing else of it
+    let is_table = |loaded: &&Loaded| selection::whole_table(loaded).is_some();
+    let table = args.pipeline.is_some() && pipelines.iter().all(is_table);
+    let mut request = request(args, named || table, as_of)?;
     if named && args.pipeline.is_none() {
         return Err(Fault::new(ErrorCode::BadArgument, "--from and --to need a pipeline")
             .fix("thrice run P --from K --to K")
@@ -55,7 +58,9 @@ pub(crate) async fn run(global: &Global, args: &Run, output: Output) -> Outcome<
     // what is wrong with the words is told before a database is looked for
     let mut asked = Vec::new();
     for loaded in pipelines {
-        let partitions = if named {
+        let partitions = if !named && args.pipeline.is_some() {
+            selection::whole_table(loaded)
+        } else if named {
             let from = args.from.as_deref();
             Some(selection::partitions(loaded, &args.keys, from, args.to.as_deref(), as_of)?)
         } else {
@@ -217,21 +222,12 @@ fn dry_run(
     output: Output,
 ) -> Exit {
     let count = plan.iter().map(|taken| taken.partitions.len()).sum::<usize>();
-    let mut items = Vec::with_capacity(if output.json { count } else { 0 });
-    for taken in plan {
-        let loaded = taken.loaded;
-        for partition in &taken.partitions {
-            if !output.json {
-                let again = if taken.is_revisit(partition) { "  again, for late rows" } else { "" };
-                let span = selection::span_text(loaded, partition);
-                output.line(format!("{}  {}  {span}{again}", loaded.job.name, partition.key));
-                continue;
-            }
-            items.push(json!({
-                "pipeline": loaded.job.name,
-                "interval": selection::interval_json(loaded, partition),
-                "revisit": taken.is_revisit(partition).then(|| loaded.job.revisit(partition, as_of)).flatten(),
-            }));
+    let each = || plan.iter().flat_map(|taken| taken.partitions.iter().map(move |partition| (taken, partition)));
+    if !output.json {
+        for (taken, partition) in each() {
+            let again = if taken.is_revisit(partition) { "  again, for late rows" } else { "" };
+            let span = selection::span_text(taken.loaded, partition);
+            output.line(format!("{}  {}  {span}{again}", taken.loaded.job.name, partition.key));
         }
     }
     let nothing = count == 0 && args.detailed_exitcode;
@@ -249,11 +245,16 @@ fn dry_run(
     }
     let beyond: serde_json::Map<String, serde_json::Value> =
         beyond.iter().map(|(loaded, more)| (loaded.job.name.clone(), json!(more))).collect();
-    let mut object = json!({
+    let object = json!({
         "schema": "thrice.run/1", "dry_run": true, "beyond_catch_up": beyond, "exit": exit.number(),
     });
-    // moved, not copied: they may be a hundred thousand
-    object["items"] = items.into();
-    output.object(object);
+    let item = |(taken, partition): (&Taken<'_>, &Partition)| {
+        json!({
+            "pipeline": taken.loaded.job.name,
+            "interval": selection::interval_json(taken.loaded, partition),
+            "revisit": taken.is_revisit(partition).then(|| taken.loaded.job.revisit(partition, as_of)).flatten(),
+        })
+    };
+    output.object_with_items(object, each().map(item));
     exit
 }

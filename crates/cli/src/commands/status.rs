@@ -162,6 +162,9 @@ fn range(loaded: &Loaded, args: &Status, as_of: Timestamp) -> Outcome<Option<Vec
 /// What is shown unasked: the last weeks that have ended. Where all that the ledger knows is older, the weeks up to its
 /// newest partition: a calendar of nothing but gaps says less than the one they follow.
 fn last_weeks(loaded: &Loaded, history: &History, as_of: Timestamp) -> Vec<Partition> {
+    if let Some(table) = selection::whole_table(loaded) {
+        return table;
+    }
     let schedule = &loaded.job.schedule;
     let back = match schedule.grain() {
         Grain::Hour => 48,

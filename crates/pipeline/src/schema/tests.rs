@@ -158,7 +158,7 @@ fn values(key: &Key) -> (Vec<String>, &'static [&'static str]) {
         }
         (Kind::Grain, _) => (
             owned(&["\"day\"", "\"hour\"", "\"month\"", "\"15 minutes\"", "\"6 hours\""]),
-            &["\"daily\"", "\"table\"", "\"0 hours\"", "1"],
+            &["\"daily\"", "\"0 hours\"", "1"],
         ),
         (Kind::Cron, _) => (owned(&["\"0 0 * * *\"", "\"@daily\""]), &["1", "\"\""]),
         (Kind::Zone, _) => (owned(&["\"UTC\"", "\"Asia/Seoul\""]), &["9", "\"\""]),
@@ -241,6 +241,14 @@ fn what_is_missing_or_misspelt_is_refused() {
     for line in ["rows = \"complete\"\n", "key = [\"day\"]\n"] {
         both(File::Pipeline, &PIPELINE.replace("[target]\n", &merge.replace(line, "")), false);
     }
+    let whole = "[interval]\ngrain = \"table\"\n[target]\ntable = \"mart.days\"\n";
+    both(File::Pipeline, whole, true);
+    both(File::Pipeline, &PIPELINE.replace("\"day\"\nstart", "\"table\"\nstart"), false);
+    for line in ["start = \"2026-01-01\"\n", "end = \"2026-01-01\"\n", "delay = \"1h\"\n", "catch_up = 1\n"] {
+        both(File::Pipeline, &whole.replace("[target]", &format!("{line}[target]")), false);
+    }
+    both(File::Pipeline, &format!("{whole}interval_column = \"day\"\n"), false);
+    both(File::Pipeline, &format!("{whole}[late_data]\nrevisit = [1]\n"), false);
     let check = |keys: &str| format!("{PIPELINE}[[checks]]\n{keys}\n");
     both(File::Pipeline, &check("not_null = [\"day\"]\nunique = [\"day\"]"), false);
     both(File::Pipeline, &check("name = \"nothing to check\""), false);

@@ -127,6 +127,11 @@ fn b71_unknown_placeholders() {
     assert_snapshot!("b71_near", read("select a from t where at >= :interval_strat and at < :interval_end"));
     assert_snapshot!("b71_var", select(":regoin, :nothing"));
     assert_snapshot!("b71_number", select("$1"));
+    for name in ["interval_start", "interval_end", "interval_date"] {
+        let text = read_grain(&format!("select 1 from t where at >= :{name}"), &Grain::Table);
+        assert!(text.contains("TH0306") && text.contains("pipeline of grain table"), "{text}");
+    }
+    assert_eq!(read_grain("select id, name from d.shops", &Grain::Table), "");
     assert_snapshot!("b71_date_of_an_hour", read_grain(&format!("select :interval_date {USED}"), &Grain::Hour));
 }
 

@@ -122,6 +122,20 @@ fn b47_grains() {
 }
 
 #[test]
+fn what_is_about_intervals_is_refused_of_a_whole_table() {
+    let toml = |interval: &str, target: &str, rest: &str| {
+        pipeline_toml("", &format!("grain = \"table\"{interval}"), &format!("table = \"mart.shops\"{target}"), rest)
+    };
+    assert_eq!(read(&toml("", "", "")), "");
+    let all = toml(
+        "\nstart = 2026-01-01\nend = 2027-01-01\ndelay = \"1h\"\ncatch_up = 3",
+        "\ninterval_column = \"day\"",
+        "[late_data]\nrevisit = [1]\n[[checks]]\nfreshness = { column = \"at\", max_age = \"1h\" }",
+    );
+    assert_snapshot!("whole_table", read(&all));
+}
+
+#[test]
 fn b48_boundaries() {
     assert_snapshot!("b48_hour_of_a_day", interval!("grain = \"day\"\nstart = \"2026-01-01T05\""));
     assert_snapshot!("b48_utc", interval!("grain = \"day\"\nstart = \"2026-01-01T00:00:00Z\""));

@@ -1,7 +1,7 @@
 //! Delete the interval's rows, insert the staged ones. Readers never wait and see old or new, never a mix.
 
 use super::{Counts, Parts, PlanStep, PublishPlan, Writes, list};
-use crate::{bounds, probe};
+use crate::probe;
 
 /// The plan: two statements, the second in key order so that the table stays clustered as far as it can.
 pub fn plan(parts: &Parts<'_>) -> PublishPlan {
@@ -18,7 +18,7 @@ pub fn plan(parts: &Parts<'_>) -> PublishPlan {
         steps: vec![
             PlanStep {
                 what: "delete the old rows of the interval",
-                text: format!("delete from {table} where {}", bounds::predicate(&target.interval_column)),
+                text: format!("delete from {table} where {}", target.inside()),
                 takes_bounds: true,
                 reads_staging: false,
                 counts: Counts::Deleted,

@@ -7,13 +7,13 @@
 //! the checksum means by it: `1.0` and `1.00` are equal numbers and different rows.
 
 use super::{Counts, Parts, PlanStep, PublishPlan, Writes, list};
-use crate::{bounds, comparison::equal, probe, target::TargetColumn};
+use crate::{comparison::equal, probe, target::TargetColumn};
 
 /// The plan: delete what vanished, update what differs, insert what is new.
 pub fn plan(parts: &Parts<'_>) -> PublishPlan {
     let Parts { target, columns, staging } = parts;
     let table = &target.table;
-    let inside = bounds::predicate_of("t", &target.interval_column);
+    let inside = target.inside_of("t.");
     let same_key: Vec<String> =
         target.key.iter().map(|key| format!("s.{key} operator(pg_catalog.=) t.{key}")).collect();
     let same_key = same_key.join(" and ");

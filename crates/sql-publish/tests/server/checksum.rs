@@ -1,7 +1,7 @@
 //! The checksum sees every cell and nothing else.
 
 use proptest::{prelude::*, test_runner::TestRunner};
-use thrice_core::identifier::TableName;
+use thrice_core::{column_bounds::ColumnBounds, identifier::TableName};
 use thrice_sql_publish::{CancellationToken, checksum};
 use tokio_postgres::Client;
 
@@ -51,25 +51,22 @@ async fn an_interval_is_half_open_in_each_type() {
          insert into m.t values (null, null, null), ('infinity', 'infinity', 'infinity'), ('-infinity', '-infinity', '-infinity')",
     )
     .await;
-    let local = thrice_core::column_bounds::ColumnBounds::LocalTimes {
+    let local = ColumnBounds::LocalTimes {
         start: "2026-03-24T00:00:00".parse().unwrap(),
         end: "2026-03-25T00:00:00".parse().unwrap(),
     };
-    for (column, bounds) in
-        [("d", day("2026-03-24")), ("l", local), ("z", instants("2026-03-24T00:00:00Z", "2026-03-25T00:00:00Z"))]
-    {
-        let content = checksum::of_interval(
-            &mut client,
-            &TableName::parse("m.t").unwrap(),
-            &ids(&["d", "l", "z"]),
-            &ids(&[column])[0],
-            &bounds,
-            &timeouts(),
-            &CancellationToken::new(),
-        )
-        .await
-        .unwrap();
-        assert_eq!(content.rows, 2, "{column}");
+    for (column, bounds, rows) in [
+        ("d", day("2026-03-24"), 2),
+        ("l", local, 2),
+        ("z", instants("2026-03-24T00:00:00Z", "2026-03-25T00:00:00Z"), 2),
+        // all of it, rows without a place in time included
+        ("", ColumnBounds::WholeTable, 7),
+    ] {
+        let target = Road::new("m.t", column, "", bounds).examine(&mut client).await.target.unwrap();
+        let columns = ids(&["d", "l", "z"]);
+        let (timeouts, stop) = (timeouts(), CancellationToken::new());
+        let content = checksum::of_interval(&mut client, &target, &columns, &bounds, &timeouts, &stop).await.unwrap();
+        assert_eq!(content.rows, rows, "{column}");
     }
 }
 

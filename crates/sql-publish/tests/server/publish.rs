@@ -87,11 +87,9 @@ async fn what_a_receipt_accounts_for_is_read_before_it_is_replaced() {
     let prepared = road.prepare(&mut client).await.unwrap();
     let staged = road.stage(&mut client, &prepared, "1").await.unwrap();
     let columns = prepared.columns.columns().to_vec();
-    let interval = prepared.target.interval_column.clone();
     for (existing_rows, rows) in [(ExistingRows::MayBeReplaced, None), (ExistingRows::Receipted, Some(3))] {
         let (timeouts, stop) = (&road.timeouts, &road.stop);
-        let table = &prepared.target.table;
-        let content = checksum::of_interval(&mut client, table, &columns, &interval, &road.bounds, timeouts, stop);
+        let content = checksum::of_interval(&mut client, &prepared.target, &columns, &road.bounds, timeouts, stop);
         let content = content.await.unwrap();
         road.existing_rows = existing_rows;
         let PublishOutcome::Committed(done) = road.publish(&mut client, &prepared, &staged, gate()).await else {

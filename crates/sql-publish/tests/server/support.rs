@@ -211,7 +211,7 @@ impl<'a> Road<'a> {
     pub(crate) async fn examine(&self, client: &mut Client) -> Examination {
         let request = ExamineRequest {
             table: TableName::parse(self.table).unwrap(),
-            interval_column: id(self.interval_column),
+            interval_column: (!self.interval_column.is_empty()).then(|| id(self.interval_column)),
             key: ids(self.key),
             published_at: self.published_at.map(id),
             strategy: self.strategy,

@@ -19,7 +19,7 @@ async fn a_sound_table_has_no_finding() {
     let examination = road("mart.daily").examine(&mut client).await;
     assert!(examination.findings.is_empty(), "{:?}", examination.findings);
     let target = examination.target.unwrap();
-    assert_eq!(target.interval_column_type, IntervalColumnType::Date);
+    assert_eq!(target.interval_column_type(), Some(IntervalColumnType::Date));
     let names: Vec<&str> = target.columns.iter().map(|column| column.name.as_str()).collect();
     assert_eq!(names, ["day", "store", "total"]);
 }
@@ -90,7 +90,7 @@ async fn the_interval_column_must_have_a_place_in_time() {
         ("mart.c", IntervalColumnType::Timestamptz),
         ("mart.d", IntervalColumnType::Date),
     ] {
-        assert_eq!(road(table).examine(&mut client).await.target.unwrap().interval_column_type, expected);
+        assert_eq!(road(table).examine(&mut client).await.target.unwrap().interval_column_type(), Some(expected));
     }
     let findings = road("mart.e").examine(&mut client).await.findings;
     assert!(findings[0].is_error() && findings[0].fix == "did you mean dayy?", "{findings:?}");

@@ -56,7 +56,7 @@ async fn one(
     let mut holding: Vec<&Partition> = Vec::new();
     for partition in open {
         let (zone, grain) = (loaded.job.schedule.zone(), loaded.job.schedule.grain());
-        let Ok(bounds) = ColumnBounds::of(partition, zone, grain, target.interval_column_type) else { continue };
+        let Ok(bounds) = ColumnBounds::of(partition, zone, grain, target.interval_column_type()) else { continue };
         match peek::holds_rows(&mut connection.client, target, &bounds, &timeouts, &patient.stop.token).await {
             Ok(true) => holding.push(partition),
             Ok(false) => {}

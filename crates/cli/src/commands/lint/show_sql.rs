@@ -36,14 +36,14 @@ impl<'a> ChecksSql<'a> {
     /// What its columns and values are, then the statement, ready for psql once the values are put in.
     pub(super) fn lines(&self) -> Vec<String> {
         let mut lines = vec![format!("-- {}: checks of the staged rows, in one statement", self.job.name)];
-        let column = self.job.interval_column.readable();
-        let values = match self.compiled.types().len() {
+        let column = self.job.interval_column.as_ref().map(Identifier::readable);
+        let values = column.and_then(|column| match self.compiled.types().len() {
             0 => None,
             2 => Some(format!("-- $1, $2: the interval as {column} has it")),
             _ => Some(format!(
                 "-- $1, $2: the interval as {column} has it; $3, $4: its first instant, and the first one after it"
             )),
-        };
+        });
         lines.extend(values.map(|line| printable(&line)));
         for (nth, check) in self.compiled.checks().iter().enumerate() {
             let warns = if check.severity == thrice_checks::Severity::Warn { " (warn)" } else { "" };
