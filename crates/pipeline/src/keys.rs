@@ -573,9 +573,9 @@ mod tests {
             let lines = required
                 .iter()
                 .filter(|key| key.table == "target" && (key.default == Unwritten::Required || key.name == with));
-            let target: String = lines.map(|key| format!("{} = \"{}\"\n", key.name, value(key))).collect();
+            let target: Vec<String> = lines.map(|key| format!("{} = \"{}\"\n", key.name, value(key))).collect();
             let start = if with == "start" { "start = \"2026-01-01\"\n" } else { "" };
-            format!("[interval]\ngrain = \"table\"\n{start}[target]\n{target}")
+            format!("[interval]\ngrain = \"table\"\n{start}[target]\n{}", target.concat())
         };
         assert!(read(of_a_table("")) && !read(of_a_table("start")) && !read(of_a_table("interval_column")));
     }
