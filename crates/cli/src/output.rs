@@ -76,7 +76,7 @@ impl Output {
     }
 
     /// The same with a list under `items`, which is written while it is made: there may be a hundred thousand.
-    pub(crate) fn object_with_items(self, object: Value, items: impl Iterator<Item = Value>) {
+    pub(crate) fn object_with_items(self, object: &Value, items: impl Iterator<Item = Value>) {
         if !self.json {
             return;
         }

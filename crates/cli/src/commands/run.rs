@@ -255,6 +255,6 @@ fn dry_run(
             "revisit": taken.is_revisit(partition).then(|| taken.loaded.job.revisit(partition, as_of)).flatten(),
         })
     };
-    output.object_with_items(object, each().map(item));
+    output.object_with_items(&object, each().map(item));
     exit
 }
