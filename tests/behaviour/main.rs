@@ -11,6 +11,7 @@ mod late;
 mod recut;
 mod rerun;
 mod retry;
+mod rollback;
 mod server_gone;
 mod server_time;
 mod whole_table;

@@ -7,7 +7,9 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use thrice_core::time::Timestamp;
 
-pub(crate) use self::of_partitions::{Adopt, Closing, Intervals, Ledger, Recut, Require, Show, Status, Why};
+pub(crate) use self::of_partitions::{
+    Adopt, Closing, Gc, Intervals, Ledger, Recut, Require, RollbackArgs, Show, Status, Why,
+};
 
 /// The first screen: the commands in groups, in the order in which one meets them.
 const FIRST_SCREEN: &str = "{name} {version}   {about}
@@ -25,10 +27,12 @@ Look     status     calendar of partitions
          intervals  where intervals begin and end, and when each is due
          ledger     runs of all pipelines, newest first
          explain    what an error code means and what to do
-Repair   adopt      record existing rows as published
+Repair   rollback   put back the rows that a publish replaced
+         adopt      record existing rows as published
          close      let nothing change published partitions any more
          reopen     open closed partitions for another run
          recut      go on with another grain or zone after partitions were published
+         gc         drop staging nobody needs, and kept rows whose time is over
 Admin    migrate    create or update the ledger, schema thrice
          config     each setting, and where it comes from
          export     completions, man pages, schemas for editors
@@ -174,6 +178,16 @@ pub(crate) enum Command {
         after_help = "Examples:\n  thrice explain TH0531\n  thrice explain\n  thrice explain TH0531 --json\n\nExit codes: 0 shown, 2 no such code"
     )]
     Explain(Explain),
+    /// Put back the rows that a publish replaced
+    #[command(
+        after_help = "Examples:\n  thrice rollback daily_order_summary 2026-03-24 --reason \"the correction was wrong\"\n  thrice rollback daily_order_summary 2026-03-24 --to-attempt 1 --reason \"both corrections were wrong\" --yes\n  thrice rollback daily_order_summary 2026-03-24 --reason \"the correction was wrong\" --dry-run --json\n\nRows are kept where keep_old_for under [target] says so; a rollback is a run and keeps what it replaces for 7 days\n\nExit codes: 0 put back, 2 usage or config, 5 nothing is kept, not agreed, closed, or a newer publish came in between, 7 unavailable, 8 SQL failed, 9 a COMMIT is unresolved: run again, 130/143 stopped"
+    )]
+    Rollback(RollbackArgs),
+    /// Drop staging that nobody needs, and kept rows whose time is over
+    #[command(
+        after_help = "Examples:\n  thrice gc --dry-run\n  thrice gc --yes\n  thrice gc --yes --json\n\nExit codes: 0 done, or nothing to do, 2 usage or config, 5 not agreed, 7 no database, or some could not be dropped"
+    )]
+    Gc(Gc),
     /// Record existing rows as published partitions
     #[command(
         after_help = "Examples:\n  thrice adopt daily_order_summary --from 2025-01-01 --to 2026-02-28 --reason \"loaded by the old job\"\n  thrice adopt daily_order_summary --from 2026-03-01 --to 2026-03-01 --reason \"checked by hand\" --yes\n  thrice adopt daily_order_summary --from 2026-03 --to 2026-03 --reason \"moved over\" --json --yes\n\nExit codes: 0 recorded, 2 usage or config, 5 not agreed or refused by policy, 7 unavailable, 8 SQL failed, 130/143 stopped"

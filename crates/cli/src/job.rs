@@ -36,6 +36,7 @@ pub(crate) fn of(pipeline: &Pipeline) -> Job {
             Columns::AllowExtraTarget => ColumnsPolicy::AllowExtraTarget,
         },
         allow_empty: target.allow_empty,
+        keep_old_for: target.keep_old_for.as_std(),
         checks: definition.checks.iter().map(check).collect(),
         retry: definition.retry,
         limits: Limits {

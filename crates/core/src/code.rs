@@ -201,6 +201,8 @@ codes! {
     "TH0516" NoIntervals Refused "the pipeline has no intervals";
     "TH0520" NothingKept Refused "no old rows are kept";
     "TH0521" NewerPublish Refused "a newer publish exists";
+    "TH0522" KeptRowsDiffer Refused "kept rows are not what the receipt says";
+    "TH0523" NotSwept Unavailable "something could not be dropped";
     "TH0530" Closed Refused "the partition is closed";
     "TH0531" ExistingRows Refused "rows that no receipt accounts for";
     "TH0532" ThatIsABackfill Refused "too many published partitions for one call";

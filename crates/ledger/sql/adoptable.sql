@@ -6,6 +6,7 @@ select l.attempt_id, l.attempt_no, l.staging_relation as "staging_relation!", l.
  where l.partition_id = $1::int8 and l.status = 'failed' and l.failure_class in ('transient', 'abandoned')
    and l.stage_mode = 'durable' and l.staging_relation is not null and l.staged_rows is not null and l.staged_checksum is not null
    and l.staged_at is not null
+   and l.trigger <> 'rollback'                                   -- what it staged is an old result, and no query's
    and not exists (select from thrice.pipeline_run_ledger n
                     where n.partition_id = l.partition_id and n.attempt_no > l.attempt_no and n.status = 'published')
  order by l.attempt_no desc limit 1

@@ -10,7 +10,7 @@
 --    changed since the receipt is told in the event and the answer. Other code may have other columns: then the count alone is compared.
 --    thrice.comparison: $15 as JSON text, where a statement before compared old rows with new ones.
 -- $11 points_to int8: only where a rollback moves a pointer and no rows: the older receipt whose rows are to be read
--- $12 history_relation text   $13 history_expires_at timestamptz   $14 input_manifest jsonb   $15 comparison jsonb   $16 close bool
+-- $12 history_relation text   $13 history_kept_for int8: seconds   $14 input_manifest jsonb   $15 comparison jsonb   $16 close bool
 -- Raises TH002: the fence or the claim has moved · TH010: the run is unknown, or in no state that publishes
 --        TH011: rows written and rows staged differ · TH012: rows read back and rows staged differ, or nothing was read back
 --        TH013: `unchanged`, or a pointer, without a receipt that is equal
@@ -50,7 +50,7 @@ with run as (
   insert into thrice.publications (attempt_id, partition_id, token, kind, strategy, rows_deleted, rows_inserted, rows_updated, row_count, checksum,
          input_manifest, code_hash, revisit, comparison, previous_data_attempt_id, history_relation, history_expires_at)
   select $2, $1, $3, $5::text, strategy, deleted, inserted, updated, final_rows, final_checksum,
-         $14::jsonb, code_hash, revisit, compared, before, $12::text, $13::timestamptz
+         $14::jsonb, code_hash, revisit, compared, before, $12::text, clock_timestamp() + make_interval(secs => $13::int8)
     from judged
    where final_rows is not null and final_checksum is not null   -- else TH012 below speaks, and not a null violation
   returning published_at, row_count, checksum, previous_data_attempt_id

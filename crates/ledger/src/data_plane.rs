@@ -14,6 +14,8 @@ pub const PUBLISH_TAIL: &str = include_str!("../sql/publish_tail.sql");
 /// Reads a receipt. On the connection whose COMMIT came back without an error, no row means: rolled back.
 pub const RECEIPT_OF: &str = include_str!("../sql/receipt_of.sql");
 
+/// Writes down that the rows which publishes replaced are kept no more; in the transaction that deletes them.
+pub const FORGET_HISTORY: &str = include_str!("../sql/forget_history.sql");
 /// Whether no open run names a staging table; asked under the table's lock before it is dropped.
 pub const STAGING_IS_UNUSED: &str = include_str!("../sql/staging_is_unused.sql");
 
@@ -44,7 +46,7 @@ pub struct Signature {
 }
 
 /// All statements of the data plane.
-pub const STATEMENTS: [Signature; 5] = [
+pub const STATEMENTS: [Signature; 6] = [
     Signature {
         name: "lock_and_check_fence",
         text: LOCK_AND_CHECK_FENCE,
@@ -58,6 +60,7 @@ pub const STATEMENTS: [Signature; 5] = [
         ],
     },
     Signature { name: "staging_is_unused", text: STAGING_IS_UNUSED, params: &["text"], columns: &[("unused", "int4")] },
+    Signature { name: "forget_history", text: FORGET_HISTORY, params: &["_int8"], columns: &[] },
     Signature {
         name: "mark_staged",
         text: MARK_STAGED,
@@ -68,22 +71,8 @@ pub const STATEMENTS: [Signature; 5] = [
         name: "publish_tail",
         text: PUBLISH_TAIL,
         params: &[
-            "int8",
-            "int8",
-            "int8",
-            "uuid",
-            "text",
-            "int8",
-            "int8",
-            "int8",
-            "int8",
-            "text",
-            "int8",
-            "text",
-            "timestamptz",
-            "jsonb",
-            "jsonb",
-            "bool",
+            "int8", "int8", "int8", "uuid", "text", "int8", "int8", "int8", "int8", "text", "int8", "text", "int8",
+            "jsonb", "jsonb", "bool",
         ],
         columns: &[
             ("ok", "bool"),

@@ -75,6 +75,13 @@ pub struct PipelineCut {
     pub time_zone: String,
 }
 
+impl From<PipelineRow> for PipelineCut {
+    fn from(row: PipelineRow) -> Self {
+        let PipelineRow { pipeline_id, interval_epoch, target, grain, time_zone, .. } = row;
+        Self { pipeline_id, interval_epoch, target, grain, time_zone }
+    }
+}
+
 /// A pipeline in a list.
 #[derive(Debug, Clone)]
 pub struct PipelineSummary {

@@ -6,7 +6,7 @@ use thrice_core::time::Timestamp;
 
 use crate::error::{ErrorKind, LedgerError};
 use crate::ledger::Ledger;
-use crate::stored_time::{Moment, moment};
+use crate::stored_time::Moment;
 use crate::vocabulary::ReceiptKind;
 
 /// The proof that a run published.
@@ -59,8 +59,8 @@ pub struct PublishTail<'a> {
     pub points_to: Option<i64>,
     /// `$12` Where the replaced rows are kept.
     pub history_relation: Option<&'a str>,
-    /// `$13` Until when.
-    pub history_expires_at: Option<Timestamp>,
+    /// `$13` For how many seconds.
+    pub history_kept_for: Option<i64>,
     /// `$14` What was read.
     pub input_manifest: Option<&'a Value>,
     /// `$15` Old rows against new ones.
@@ -131,7 +131,7 @@ impl Ledger {
             tail.target_checksum,
             tail.points_to,
             tail.history_relation,
-            tail.history_expires_at.map(moment),
+            tail.history_kept_for,
             tail.input_manifest,
             tail.comparison,
             tail.close

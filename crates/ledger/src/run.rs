@@ -28,7 +28,7 @@ pub struct NewRun<'a> {
     /// Why, in the person's words.
     pub reason: Option<&'a str>,
     /// Hash of the code it runs.
-    pub code_hash: &'a [u8],
+    pub code_hash: Option<&'a [u8]>,
     /// Where its result waits for the publish.
     pub stage_mode: StageMode,
     /// The run whose staging it takes over.

@@ -148,7 +148,7 @@ impl Definition {
             "paused": self.paused,
             "interval": self.interval_json(),
             "late_data": self.late_json(),
-            "target": self.target_json(),
+            "target": self.whole_target_json(),
             "checks": self.checks.iter().map(check_json).collect::<Vec<_>>(),
             "retry": {
                 "attempts": self.retry.attempts,
@@ -207,6 +207,14 @@ impl Definition {
         })
     }
 
+    /// All of the table, as the ledger keeps it.
+    fn whole_target_json(&self) -> Value {
+        let mut json = self.target_json();
+        json["keep_old_for"] = self.target.keep_old_for.to_string().into();
+        json
+    }
+
+    /// What decides which rows are published.
     pub(crate) fn target_json(&self) -> Value {
         let target = &self.target;
         json!({

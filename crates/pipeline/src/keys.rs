@@ -404,7 +404,13 @@ const OTHERS: &[Key] = &[
     pipeline("target", "allow_empty", Kind::Flag, Unwritten::Is("false"), "an interval without rows may be published"),
     default_only("target", "read_only", Kind::Flag, "false", "the query runs in a transaction that cannot write"),
     default_only("target", "publish_group", Kind::Count, "1", "so many intervals are published together"),
-    default_only("target", "keep_old_for", Kind::Duration, "\"0\"", "replaced rows are kept for so long"),
+    pipeline(
+        "target",
+        "keep_old_for",
+        Kind::Duration,
+        Unwritten::Is("\"0\""),
+        "rows that a publish replaces are kept for so long, so that `thrice rollback` can put them back",
+    ),
     pipeline(
         "retry",
         "attempts",

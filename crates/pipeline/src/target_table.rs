@@ -2,6 +2,7 @@
 
 use thrice_core::Grain;
 use thrice_core::code::ErrorCode;
+use thrice_core::duration::HumanDuration;
 use thrice_core::identifier::{Identifier, TableName};
 use thrice_core::reserved_schema::ReservedSchema;
 use thrice_core::text::did_you_mean;
@@ -68,6 +69,8 @@ pub struct Target {
     pub allow_empty: bool,
     /// Which columns the query must give.
     pub columns: Columns,
+    /// How long rows that a publish replaces are kept.
+    pub keep_old_for: HumanDuration,
 }
 
 const STRATEGIES: [&str; 5] = ["delete_insert", "merge", "partition_swap", "table_swap", "append"];
@@ -96,6 +99,7 @@ pub(crate) fn read(root: &mut Reader<'_, '_>, grain: Option<&Grain>) -> Option<(
     let columns = columns(&mut reader);
     let allow_empty = reader.boolean("allow_empty").is_some_and(|(value, _)| value);
     only_default(&mut reader);
+    let keep_old_for = reader.duration("keep_old_for").map_or_else(HumanDuration::default, |(keep, _)| keep);
     if let Some((column, field)) = &published_at {
         let in_key = key.as_ref().is_some_and(|(key, _)| key.contains(column));
         if interval_column.as_ref() == Some(column) || in_key {
@@ -114,6 +118,7 @@ pub(crate) fn read(root: &mut Reader<'_, '_>, grain: Option<&Grain>) -> Option<(
         stage: stage?,
         allow_empty,
         columns: columns?,
+        keep_old_for,
     };
     Some((target, field.span))
 }
@@ -288,15 +293,5 @@ fn only_default(reader: &mut Reader<'_, '_>) {
             let message = "publish_group over 1 is known, but not built in this version".to_owned();
             reader.refuse_feature(message, field.span, "leave it out: each interval is published by itself");
         }
-    }
-    if let Some((keep, field)) = reader.duration("keep_old_for")
-        && !keep.is_zero()
-    {
-        let message = "keeping old rows is known, but not built in this version".to_owned();
-        reader.refuse_feature(
-            message,
-            field.span,
-            "leave it out; copy the rows yourself before a correction that may be undone",
-        );
     }
 }

@@ -62,14 +62,14 @@ impl Runner {
             Conditions { trigger: Trigger::Adopt, explicit: true, may_adopt: false, begun: std::time::Instant::now() };
         let claim = self.claim(prepared, partition, &request, conditions, stop).await?;
         if claim.current_attempt_id.is_some() {
-            self.release(&claim).await;
+            self.give_back(&claim).await;
             return Ok(Adoption::AlreadyPublished);
         }
         match self.adopt_claimed(prepared, partition, &claim, &request, (&bounds, content), stop).await {
             Ok(content) => Ok(Adoption::Adopted(content)),
             Err(problem) => {
                 if problem.code != ErrorCode::OutcomeUnknown {
-                    self.release(&claim).await;
+                    self.give_back(&claim).await;
                 }
                 Err(problem)
             }
@@ -94,7 +94,7 @@ impl Runner {
             trigger: Trigger::Adopt.of_ledger(),
             actor: &self.options.actor,
             reason: request.reason.as_ref().map(Reason::as_str),
-            code_hash: &job.code_hash,
+            code_hash: Some(&job.code_hash),
             stage_mode: StageMode::Durable,
             resumed_from: None,
             backend_pid: None,
@@ -116,7 +116,7 @@ impl Runner {
             target_checksum: None,
             points_to: None,
             history_relation: None,
-            history_expires_at: None,
+            history_kept_for: None,
             input_manifest: None,
             comparison: None,
             close: prepared.job.closes(partition, request.as_of),
@@ -197,11 +197,5 @@ impl Runner {
             self.abandon_connection();
         }
         problem
-    }
-
-    async fn release(&self, claim: &Claim) {
-        if let Err(error) = self.patience.ledger(self.ledger().give_back(claim)).await {
-            tracing::warn!(%error, "a claim could not be given back; it ends with this process");
-        }
     }
 }

@@ -20,6 +20,7 @@ use crate::problem;
 use crate::report::{Done, Outcome, Problem, Progress, Step, StepTimes};
 use crate::request::{RunRequest, Trigger};
 use crate::resume::Adopted;
+use crate::rollback::overtaken;
 use crate::runner::Runner;
 use crate::validate::Validation;
 
@@ -118,14 +119,16 @@ impl Runner {
             Err(problem) => return not_begun(prepared, problem, conditions),
         };
         hit(failpoints::AFTER_CLAIM);
+        if request.rollback.as_ref().is_some_and(|rollback| rollback.is_overtaken(claim.current_attempt_id)) {
+            self.give_back(&claim).await;
+            return not_begun(prepared, overtaken(), conditions);
+        }
         progress.step(&Step::Claimed { taken_over: claim.taken_over.is_some() });
 
         let (adopted, started) = match self.begin(prepared, partition, &claim, request, conditions, stop).await {
             Ok(begun) => begun,
             Err(problem) => {
-                if let Err(error) = self.patience.ledger(self.ledger().give_back(&claim)).await {
-                    tracing::warn!(%error, "a claim could not be given back; it ends with this process");
-                }
+                self.give_back(&claim).await;
                 return not_begun(prepared, problem, conditions);
             }
         };
@@ -149,6 +152,13 @@ impl Runner {
         match self.walk(&mut work, adopted, progress).await {
             Ok(done) => AttemptEnd::Outcome(done),
             Err(failing) => self.end_failed(&work, *failing, progress).await,
+        }
+    }
+
+    /// Nothing was begun under the claim.
+    pub(crate) async fn give_back(&self, claim: &Claim) {
+        if let Err(error) = self.patience.ledger(self.ledger().give_back(claim)).await {
+            tracing::warn!(%error, "a claim could not be given back; it ends with this process");
         }
     }
 
@@ -276,7 +286,10 @@ impl Runner {
             trigger: conditions.trigger.of_ledger(),
             actor: &self.options.actor,
             reason: request.reason.as_ref().map(thrice_core::reason::Reason::as_str),
-            code_hash: &prepared.job.code_hash,
+            code_hash: request.rollback.as_ref().map_or(Some(prepared.job.code_hash.as_slice()), |rollback| {
+                // the rows are of the code that made them
+                rollback.to.code_hash.as_deref()
+            }),
             stage_mode: StageMode::Durable,
             resumed_from: adopted.as_ref().map(|adopted| adopted.attempt_id),
             backend_pid: None,

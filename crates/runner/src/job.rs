@@ -45,6 +45,8 @@ pub struct Job {
     pub columns: ColumnsPolicy,
     /// A result without rows is a result.
     pub allow_empty: bool,
+    /// How long rows that a publish replaces are kept; zero: not at all.
+    pub keep_old_for: Duration,
     /// Checks besides those that always hold.
     pub checks: Vec<Check>,
     /// How often and how long a partition is tried.

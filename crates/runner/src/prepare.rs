@@ -6,7 +6,7 @@ use thrice_core::actor::Actor;
 use thrice_core::column_bounds::ColumnBounds;
 use thrice_core::reason::Reason;
 use thrice_core::schedule::Partition;
-use thrice_ledger::{Ledger, LedgerError, PipelineRecord, PipelineRow, Recut};
+use thrice_ledger::{Ledger, LedgerError, PipelineCut, PipelineRecord, Recut};
 use thrice_sql_publish::columns::{self, ColumnMap};
 use thrice_sql_publish::target::{self, ExamineRequest, Target};
 use thrice_sql_publish::{CancellationToken, Finding, PublishError, access, query};
@@ -23,8 +23,8 @@ use crate::runner::Runner;
 pub struct Prepared {
     /// What is run.
     pub job: Job,
-    /// Its row in the ledger.
-    pub row: PipelineRow,
+    /// Which of the ledger's partitions are its own.
+    pub row: PipelineCut,
     /// Its target as examined.
     pub target: Target,
     /// The columns that query and target share.
@@ -72,7 +72,7 @@ impl Runner {
         let registering = self.patience.ledger(self.ledger().register_pipeline(&record));
         let row = registering.await.map_err(|error| problem::of_ledger(&error))?;
         let Examined { target, columns, warnings } = examined;
-        Ok(Prepared { job, row, target, columns, warnings })
+        Ok(Prepared { job, row: row.into(), target, columns, warnings })
     }
 
     /// Tries again what may pass: a lock on the target, a server that restarts. No run exists yet that could count.
@@ -219,6 +219,17 @@ impl Examiner {
     }
 }
 
+/// What the pipeline says about its target.
+pub(crate) fn examine_request(job: &Job) -> ExamineRequest {
+    ExamineRequest {
+        table: job.target.clone(),
+        interval_column: job.interval_column.clone(),
+        key: job.key.clone(),
+        published_at: job.published_at.clone(),
+        strategy: job.strategy,
+    }
+}
+
 async fn examine(
     client: &mut Client,
     job: &Job,
@@ -226,13 +237,7 @@ async fn examine(
     stop: &CancellationToken,
 ) -> Result<Examined, NotPrepared> {
     let timeouts = job.limits.checking();
-    let request = ExamineRequest {
-        table: job.target.clone(),
-        interval_column: job.interval_column.clone(),
-        key: job.key.clone(),
-        published_at: job.published_at.clone(),
-        strategy: job.strategy,
-    };
+    let request = examine_request(job);
     let examination =
         target::examine(client, &request, &timeouts, stop).await.map_err(|error| problem::of_publish(&error))?;
     let Some(target) = examination.target else { return Err(NotPrepared::Findings(examination.findings)) };

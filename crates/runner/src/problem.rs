@@ -97,7 +97,7 @@ pub(crate) fn of_bounds(error: &BoundsError, job: &Job) -> Problem {
 }
 
 /// A statement of a step failed; nothing is known of a retry yet.
-pub(crate) fn of_publish(error: &PublishError) -> Problem {
+pub fn of_publish(error: &PublishError) -> Problem {
     let (code, what) = match error.kind() {
         ErrorKind::ExistingRows { rows } => {
             return existing_rows(*rows);

@@ -3,20 +3,25 @@
 use jiff::Timestamp;
 use thrice_core::code::ErrorCode;
 use thrice_core::failure_class::FailureClass;
+use thrice_core::identifier::Identifier;
 use thrice_core::run::{CommitOutcome, PublishResult, ReceiptSeen, Run, Unresolved, Validated};
 use thrice_ledger::{LedgerError, PublishTail, Receipt, ReceiptKind, Resolution, UnknownRun, data_plane, resolve};
 use thrice_sql_publish::Statement;
 use thrice_sql_publish::error::ErrorKind;
+use thrice_sql_publish::history::{self, HistoryTable};
 use thrice_sql_publish::publish::{self, ExistingRows, Gate, PublishOutcome, PublishRequest};
 use thrice_sql_publish::staging::{Staged, StagingName};
-use thrice_sql_publish::strategy::{self, Parts, PublishPlan};
+use thrice_sql_publish::strategy::{self, Keep, Parts, PublishPlan};
 use tokio_postgres::types::Type;
 
 use crate::attempt::Work;
 use crate::failpoints::Failpoints;
 use crate::failure::Failing;
+use crate::patience::on_data;
 use crate::report::{Edited, Problem, Progress, RowCounts, Step};
+use crate::rollback::KEPT_BY_ROLLBACK;
 use crate::runner::Runner;
+use crate::stage::OWNER;
 use crate::validate::ValidRecord;
 
 /// A run that has its receipt.
@@ -31,6 +36,13 @@ pub(crate) struct Receipted {
     pub(crate) edited: Option<Edited>,
 }
 
+/// Where rows that a publish replaces are kept, and for how long.
+struct Kept {
+    table: HistoryTable,
+    relation: String,
+    seconds: i64,
+}
+
 impl Runner {
     pub(crate) async fn publish(
         &mut self,
@@ -40,7 +52,13 @@ impl Runner {
         record: Option<ValidRecord>,
         progress: &mut dyn Progress,
     ) -> Result<Receipted, Box<Failing>> {
-        let parts = Parts { target: &work.prepared.target, columns: &work.prepared.columns, staging: &staged.relation };
+        let keep = self.kept_in(work).await?;
+        let parts = Parts {
+            target: &work.prepared.target,
+            columns: &work.prepared.columns,
+            staging: &staged.relation,
+            keep: keep.as_ref().map(|kept| Keep { table: &kept.table, publish: work.started.attempt_id }),
+        };
         let replace = strategy::plan(work.prepared.job.strategy, &parts);
         let (mut run, mut record) = (run, record);
         // the receipt that readers see has the same count and checksum
@@ -49,7 +67,8 @@ impl Runner {
         });
         if is_equal {
             let plan = strategy::unchanged::plan(replace.strategy);
-            match self.publish_as(work, run, staged, (&plan, ReceiptKind::Unchanged), record.take(), progress).await {
+            let how = (&plan, ReceiptKind::Unchanged, None);
+            match self.publish_as(work, run, staged, how, record.take(), progress).await {
                 // the receipt says equal, the table does not: somebody edited it since; the interval is replaced
                 Err(failing) if failing.is_edited_target() => {
                     run = failing.into_run()?;
@@ -57,7 +76,33 @@ impl Runner {
                 other => return other,
             }
         }
-        self.publish_as(work, run, staged, (&replace, ReceiptKind::Publish), record, progress).await
+        let kind = if work.request.rollback.is_some() { ReceiptKind::Rollback } else { ReceiptKind::Publish };
+        self.publish_as(work, run, staged, (&replace, kind, keep.as_ref()), record, progress).await
+    }
+
+    /// Where the rows that this publish replaces are kept. Without a receipt there is no state to go back to.
+    async fn kept_in(&mut self, work: &Work<'_>) -> Result<Option<Kept>, Box<Failing>> {
+        let job = &work.prepared.job;
+        let kept_for = if work.request.rollback.is_some() && job.keep_old_for.is_zero() {
+            KEPT_BY_ROLLBACK
+        } else {
+            job.keep_old_for
+        };
+        if !work.has_receipt() || kept_for.is_zero() {
+            return Ok(None);
+        }
+        let (target, columns) = (&work.prepared.target, &work.prepared.columns);
+        let table = HistoryTable::of(target, columns).map_err(Failing::publish)?;
+        if !self.histories.contains(&table) {
+            let (over, timeouts) = (self.patience.token(), job.limits.checking());
+            let owner = Identifier::new(OWNER).ok();
+            let client = self.client().await.map_err(Failing::problem)?;
+            let making = history::make(client, &table, target, columns, owner.as_ref(), &timeouts, work.stop);
+            on_data(&over, "make the table of kept rows", making).await.map_err(Failing::publish)?;
+            self.histories.insert(table.clone());
+        }
+        let seconds = i64::try_from(kept_for.as_secs()).unwrap_or(i64::MAX);
+        Ok(Some(Kept { relation: table.to_string(), table, seconds }))
     }
 
     async fn publish_as(
@@ -65,7 +110,7 @@ impl Runner {
         work: &Work<'_>,
         run: Run<Validated>,
         staged: &Staged,
-        (plan, kind): (&PublishPlan, ReceiptKind),
+        (plan, kind, kept): (&PublishPlan, ReceiptKind, Option<&Kept>),
         record: Option<ValidRecord>,
         progress: &mut dyn Progress,
     ) -> Result<Receipted, Box<Failing>> {
@@ -99,7 +144,7 @@ impl Runner {
             timeouts: &job.limits.publishing(),
             commit_timeout: job.limits.commit(),
             application_name: &application_name,
-            gate: gate(work, worker, kind),
+            gate: gate(work, worker, kind, kept),
             probe: &Failpoints,
             statements: &statements,
             stop: work.stop,
@@ -211,7 +256,7 @@ impl Runner {
 }
 
 /// The ledger's statements around the data: lock and fence first, the receipt last, the proof after COMMIT.
-fn gate(work: &Work<'_>, worker: uuid::Uuid, kind: ReceiptKind) -> Gate {
+fn gate(work: &Work<'_>, worker: uuid::Uuid, kind: ReceiptKind, kept: Option<&Kept>) -> Gate {
     Gate {
         first: vec![lock_and_check_fence(work.claim.partition_id, work.claim.token, work.request.reopen)],
         last: vec![receipt(&PublishTail {
@@ -226,8 +271,8 @@ fn gate(work: &Work<'_>, worker: uuid::Uuid, kind: ReceiptKind) -> Gate {
             target_rows: None,
             target_checksum: None,
             points_to: None,
-            history_relation: None,
-            history_expires_at: None,
+            history_relation: kept.map(|kept| kept.relation.as_str()),
+            history_kept_for: kept.map(|kept| kept.seconds),
             input_manifest: None,
             comparison: None,
             close: work.prepared.job.closes(work.partition, work.request.as_of),
@@ -261,7 +306,7 @@ pub(crate) fn receipt(tail: &PublishTail<'_>) -> Statement {
         .bind(text(tail.target_checksum), Type::TEXT)
         .bind(tail.points_to, Type::INT8)
         .bind(text(tail.history_relation), Type::TEXT)
-        .bind(tail.history_expires_at, Type::TIMESTAMPTZ)
+        .bind(tail.history_kept_for, Type::INT8)
         .bind(tail.input_manifest.cloned(), Type::JSONB)
         .bind(tail.comparison.cloned(), Type::JSONB)
         .bind(tail.close, Type::BOOL)

@@ -6,6 +6,8 @@ use thrice_core::reason::Reason;
 use thrice_core::time::Timestamp;
 use thrice_sql_publish::CancellationToken;
 
+use crate::rollback::Rollback;
+
 /// Why a run exists, as the ledger's column `trigger` spells it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trigger {
@@ -21,6 +23,8 @@ pub enum Trigger {
     Demo,
     /// Existing rows are taken over as published.
     Adopt,
+    /// Rows that a publish replaced come back.
+    Rollback,
 }
 
 impl Trigger {
@@ -33,6 +37,7 @@ impl Trigger {
             Self::Retry => "retry",
             Self::Demo => "demo",
             Self::Adopt => "adopt",
+            Self::Rollback => "rollback",
         }
     }
 
@@ -44,6 +49,7 @@ impl Trigger {
             Self::Retry => thrice_ledger::Trigger::Retry,
             Self::Demo => thrice_ledger::Trigger::Demo,
             Self::Adopt => thrice_ledger::Trigger::Adopt,
+            Self::Rollback => thrice_ledger::Trigger::Rollback,
         }
     }
 }
@@ -63,6 +69,8 @@ pub struct RunRequest {
     pub accept_drop: bool,
     /// Publish into a closed partition. Needs a reason.
     pub reopen: bool,
+    /// Put kept rows back instead of running the query. Needs a reason.
+    pub rollback: Option<Rollback>,
     /// The instant that decides which revisit of the late-data policy the run is.
     pub as_of: Timestamp,
     /// Why, in a person's words; stored with the run.
@@ -79,10 +87,11 @@ impl RunRequest {
     pub fn new(trigger: Trigger, as_of: Timestamp) -> Self {
         Self {
             trigger,
-            explicit: matches!(trigger, Trigger::Manual | Trigger::Demo | Trigger::Adopt),
+            explicit: matches!(trigger, Trigger::Manual | Trigger::Demo | Trigger::Adopt | Trigger::Rollback),
             overwrite_existing: false,
             accept_drop: false,
             reopen: false,
+            rollback: None,
             as_of,
             reason: None,
             wait: None,

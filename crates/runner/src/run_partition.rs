@@ -45,7 +45,9 @@ impl Runner {
                 break ending(stopped(problem));
             }
             failed_attempts.push(problem);
-            conditions = Conditions { trigger: Trigger::Retry, explicit: false, may_adopt: true, begun };
+            // what a rollback staged is no result of the query, and is put together anew
+            let trigger = if request.rollback.is_some() { Trigger::Rollback } else { Trigger::Retry };
+            conditions = Conditions { trigger, explicit: false, may_adopt: request.rollback.is_none(), begun };
         };
         summary(prepared, partition, &outcome, begun.elapsed());
         PartitionReport { partition: partition.clone(), outcome, failed_attempts }

@@ -1,5 +1,6 @@
 //! A process that runs partitions: its ledger, its lease, and one connection for the work.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use thrice_core::actor::Actor;
 use thrice_core::code::ErrorCode;
 use thrice_core::failure_class::FailureClass;
 use thrice_ledger::{Ledger, LedgerError, WorkerLease};
+use thrice_sql_publish::history::HistoryTable;
 use thrice_sql_publish::{CancellationToken, StatementCache};
 use tokio_postgres::Client;
 
@@ -50,6 +52,8 @@ pub struct Runner {
     pub(crate) ended_runs: bool,
     /// Staging tables that later partitions can use, dropped in the end.
     pub(crate) spent: SpentStaging,
+    /// Tables of kept rows that are there.
+    pub(crate) histories: HashSet<HistoryTable>,
 }
 
 /// How long giving the lease back may take.
@@ -81,6 +85,7 @@ impl Runner {
             patience: Patience::default(),
             ended_runs: false,
             spent: SpentStaging::default(),
+            histories: HashSet::new(),
         })
     }
 

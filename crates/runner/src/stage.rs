@@ -16,12 +16,15 @@ use crate::resume::Adopted;
 use crate::runner::Runner;
 
 /// The role that staging tables are handed over to, so that every worker's login can adopt and drop them.
-const OWNER: &str = "thrice_worker";
+pub(crate) const OWNER: &str = "thrice_worker";
 
 impl Runner {
     pub(crate) async fn stage(&mut self, work: &mut Work<'_>) -> Result<Staged, Box<Failing>> {
         let job = &work.prepared.job;
-        let query = job.query_for(work.partition);
+        let query = match &work.request.rollback {
+            Some(rollback) => rollback.query(&work.prepared.target, &work.bounds),
+            None => job.query_for(work.partition),
+        };
         let spare = self.spent.take(&work.prepared.target, &work.prepared.columns);
         let again = match &spare {
             Some(spare) => self.stage_into(work, &query, &spare.name, Place::Spent(spare.emptying())).await.map(Some),

@@ -18,6 +18,7 @@ use crate::failure::Failing;
 use crate::patience::on_data;
 use crate::problem;
 use crate::report::Problem;
+use crate::rollback::other_rows;
 use crate::runner::Runner;
 
 /// What a run found that may be published.
@@ -52,6 +53,9 @@ impl Runner {
     /// All results, in the order checks then guards. A failure of severity error, or a guard that refuses, is an error
     /// that carries them.
     pub(crate) async fn validate(&mut self, work: &mut Work<'_>, staged: &Staged) -> Result<Validation, Box<Failing>> {
+        if work.request.rollback.is_some() {
+            return self.validate_rollback(work, staged).await;
+        }
         let check_begun = Instant::now();
         let published = self.published_rows(work).await?;
         let mut guards = vec![guard::empty_over_published(staged.content.rows, published, work.request.accept_drop)];
@@ -92,6 +96,34 @@ impl Runner {
         // a guard that was overridden is on record and does not stop the publish
         let checks = verdict.results.into_iter().filter(|result| result.phase != Phase::Guard).collect();
         Ok(Validation { checks, record: Some(ValidRecord { rows, times }) })
+    }
+
+    /// Kept rows were validated when they were published: they must be those, by count and checksum.
+    async fn validate_rollback(&mut self, work: &mut Work<'_>, staged: &Staged) -> Result<Validation, Box<Failing>> {
+        let begun = Instant::now();
+        self.published_rows(work).await?;
+        let Some(rollback) = &work.request.rollback else {
+            return Err(Failing::problem(Problem::new(ErrorCode::Bug, "no rollback was asked for")));
+        };
+        if staged.content.rows != rollback.to.row_count || staged.content.checksum != rollback.to.checksum {
+            return Err(Failing::problem(other_rows(rollback, staged.content.rows)));
+        }
+        hit(failpoints::AFTER_CHECKS);
+        let times = json!({
+            "claim": millis(work.times.claim), "stage": millis(work.times.stage), "check": millis(begun.elapsed()),
+        });
+        let same = CheckResult {
+            name: "rows of the receipt".to_owned(),
+            phase: Phase::Staged,
+            severity: Severity::Error,
+            passed: true,
+            observed: Some(staged.content.rows),
+            expected: json!({ "rows": rollback.to.row_count, "checksum": rollback.to.checksum }),
+            code: ErrorCode::KeptRowsDiffer,
+            message: String::new(),
+        };
+        let record = Some(ValidRecord { rows: vec![row_of(&same)], times });
+        Ok(Validation { checks: vec![same], record })
     }
 
     /// Rows of the receipt that readers see; `None`: the partition has none.

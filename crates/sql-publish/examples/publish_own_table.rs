@@ -67,7 +67,12 @@ async fn publish_day(client: &mut Client, run: &'static str) -> Result<(), Box<d
     let next = TableName::parse("own_table_example.daily_next")?;
     let content = checksum::of_table(client, &next, columns.columns(), &timeouts, &stop).await?;
     let staged = Staged::known(next, content);
-    let plan = strategy::delete_insert::plan(&Parts { target: &target, columns: &columns, staging: &staged.relation });
+    let plan = strategy::delete_insert::plan(&Parts {
+        target: &target,
+        columns: &columns,
+        staging: &staged.relation,
+        keep: None,
+    });
 
     let receipt = "insert into own_table_example.receipts (run, day, rows, checksum)
                    values ($1, '2026-03-24', current_setting('thrice.target_rows')::int8, current_setting('thrice.target_checksum'))

@@ -33,7 +33,7 @@
 //! let content = checksum::of_table(client, &next, columns.columns(), &timeouts, &stop).await?;
 //! let staged = Staged::known(next, content);
 //!
-//! let parts = strategy::Parts { target: &target, columns: &columns, staging: &staged.relation };
+//! let parts = strategy::Parts { target: &target, columns: &columns, staging: &staged.relation, keep: None };
 //! let outcome = publish::publish(client, &publish::PublishRequest {
 //!     target: &target,
 //!     columns: &columns,
@@ -74,6 +74,7 @@ pub mod columns;
 mod comparison;
 pub mod error;
 pub mod finding;
+pub mod history;
 mod open_transaction;
 pub mod peek;
 pub mod probe;

@@ -36,6 +36,8 @@ pub const PUBLISH_BEGUN: &str = "publish_begun";
 pub const PUBLISH_LOCKED: &str = "publish_locked";
 /// The old rows are deleted.
 pub const PUBLISH_DELETED: &str = "publish_deleted";
+/// The old rows that are about to be updated in place are copied, where rows are kept.
+pub const PUBLISH_KEPT: &str = "publish_kept";
 /// Rows that differ are updated in place, by strategies that do so.
 pub const PUBLISH_UPDATED: &str = "publish_updated";
 /// The new rows are written.
@@ -46,12 +48,13 @@ pub const PUBLISH_READ_BACK: &str = "publish_read_back";
 pub const PUBLISH_RECEIPT: &str = "publish_receipt";
 
 /// Every step name, in the order in which a run meets them.
-pub const ALL: [&str; 9] = [
+pub const ALL: [&str; 10] = [
     STAGE_FILLED,
     STAGE_MARKED,
     PUBLISH_BEGUN,
     PUBLISH_LOCKED,
     PUBLISH_DELETED,
+    PUBLISH_KEPT,
     PUBLISH_UPDATED,
     PUBLISH_WRITTEN,
     PUBLISH_READ_BACK,

@@ -18,6 +18,7 @@ use crate::{
     columns::ColumnMap,
     comparison,
     error::{ErrorKind, PublishError},
+    history,
     open_transaction::{OpenTransaction, READ_COMMITTED},
     peek,
     probe::{self, Probe},
@@ -240,6 +241,9 @@ async fn write(
 ) -> Result<Written, PublishError> {
     let mut begin = Pins::timeouts(request.timeouts).and(Pins::checksum()).and(Pins::tool());
     begin.push("application_name", request.application_name);
+    if let Some(publish) = request.plan.kept_as {
+        begin.push(history::SETTING, publish.to_string());
+    }
     for name in COUNTS {
         begin.push(name, "");
     }
@@ -366,6 +370,7 @@ async fn write_rows(steps: &Steps<'_>, request: &PublishRequest<'_>) -> Result<R
             Counts::Deleted => deleted += answer.affected(),
             Counts::Inserted => inserted += answer.affected(),
             Counts::Updated => updated += answer.affected(),
+            Counts::Kept => {}
         }
     }
     let (mut before, mut comparison) = (None, None);

@@ -1,15 +1,17 @@
 //! The SQL of each strategy, word for word. Needs no server.
 
 use thrice_core::{
-    column_bounds::IntervalColumnType,
+    column_bounds::{ColumnBounds, IntervalColumnType},
     identifier::{Identifier, TableName},
+    time::civil::date,
 };
 use thrice_sql_publish::{
     checksum,
     columns::ColumnMap,
+    history::{HistoryTable, Undone},
     staging::StagingName,
     staging_mode::{Durable, StagingMode as _},
-    strategy::{Parts, PublishPlan, delete_insert, merge_complete, unchanged},
+    strategy::{Keep, Parts, PublishPlan, delete_insert, merge_complete, unchanged},
     target::{IntervalColumn, Target, TargetColumn, ValueSource},
 };
 
@@ -45,7 +47,7 @@ mod given {
 
     pub(crate) fn plan(target: &Target, columns: &ColumnMap) -> PublishPlan {
         let staging = StagingName::of("1", "1").unwrap();
-        delete_insert::plan(&Parts { target, columns, staging: staging.table() })
+        delete_insert::plan(&Parts { target, columns, staging: staging.table(), keep: None })
     }
 
     pub(crate) fn text(plan: &PublishPlan) -> String {
@@ -70,8 +72,8 @@ fn delete_insert_without_key() {
     insta::assert_snapshot!(given::text(&given::plan(&target, &given::columns(&["the \"day\"", "n"]))));
 }
 
-#[test]
-fn merge_of_a_complete_interval() {
+/// A target of four columns, with the types that a comparison looks at.
+fn daily() -> Target {
     let mut target = given::target("mart.daily", "the \"day\"", &["the \"day\"", "store"], Some("updated at"));
     for (name, base_type) in [("the \"day\"", 1082), ("store", 20), ("total", 1700), ("note", 25)] {
         target.columns.push(TargetColumn {
@@ -85,10 +87,49 @@ fn merge_of_a_complete_interval() {
             lacks: None,
         });
     }
+    target
+}
+
+#[test]
+fn merge_of_a_complete_interval() {
+    let target = daily();
     let (columns, staging) =
         (given::columns(&["the \"day\"", "store", "total", "note"]), StagingName::of("1", "1").unwrap());
-    let plan = merge_complete::plan(&Parts { target: &target, columns: &columns, staging: staging.table() });
+    let plan =
+        merge_complete::plan(&Parts { target: &target, columns: &columns, staging: staging.table(), keep: None });
     insta::assert_snapshot!(given::text(&plan));
+}
+
+#[test]
+fn plans_that_keep_what_they_replace() {
+    let target = daily();
+    let (columns, staging) =
+        (given::columns(&["the \"day\"", "store", "total", "note"]), StagingName::of("1", "1").unwrap());
+    let history = HistoryTable::of(&target, &columns).unwrap();
+    let parts = Parts {
+        target: &target,
+        columns: &columns,
+        staging: staging.table(),
+        keep: Some(Keep { table: &history, publish: 7 }),
+    };
+    insta::assert_snapshot!("delete_insert_that_keeps", given::text(&delete_insert::plan(&parts)));
+    insta::assert_snapshot!("merge_that_keeps", given::text(&merge_complete::plan(&parts)));
+}
+
+#[test]
+fn queries_that_put_old_rows_back() {
+    let target = daily();
+    let columns = given::columns(&["the \"day\"", "store", "total", "note"]);
+    let history = HistoryTable::of(&target, &columns).unwrap();
+    let day = ColumnBounds::Dates { start: date(2026, 3, 24), end: date(2026, 3, 25) };
+    let query = |undone: &[(i64, bool)]| {
+        let undone: Vec<Undone> = undone.iter().map(|&(publish, whole)| Undone { publish, whole }).collect();
+        let query = thrice_sql_publish::history::query(&history, &target, &columns, &day, &undone);
+        format!("{}\n-- {} values", query.text(), query.values().len())
+    };
+    insta::assert_snapshot!("back_over_a_whole_publish", query(&[(7, true)]));
+    insta::assert_snapshot!("back_over_two_merges", query(&[(7, false), (9, false)]));
+    insta::assert_snapshot!("back_over_a_merge_and_a_whole_publish", query(&[(7, false), (9, true), (11, false)]));
 }
 
 #[test]

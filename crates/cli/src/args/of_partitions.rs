@@ -62,6 +62,37 @@ pub(crate) struct Closing {
     pub(crate) reason: Option<String>,
 }
 
+/// `thrice rollback`
+#[derive(Debug, Args)]
+pub(crate) struct RollbackArgs {
+    /// Pipeline
+    #[arg(value_name = "P")]
+    pub(crate) pipeline: String,
+    /// Interval
+    #[arg(value_name = "K", allow_negative_numbers = true)]
+    pub(crate) key: String,
+    /// Put back what this run published; else what the newest publish replaced
+    #[arg(long, value_name = "N")]
+    pub(crate) to_attempt: Option<i32>,
+    /// Why, for the ledger; 3 to 500 characters
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: Option<String>,
+    /// Put it back although the partition is closed
+    #[arg(long)]
+    pub(crate) reopen: bool,
+    /// Say what would be put back, and write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+/// `thrice gc`
+#[derive(Debug, Args)]
+pub(crate) struct Gc {
+    /// Say what would be dropped, and drop nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
 /// `thrice show`
 #[derive(Debug, Args)]
 pub(crate) struct Show {

@@ -20,6 +20,7 @@ use thrice_connect::DataConnection;
 use thrice_core::time::Timestamp;
 
 use self::check::{Check, Report};
+pub(crate) use self::leftovers::budgets;
 use crate::args::{Doctor, Global};
 use crate::clock;
 use crate::database::{self, Database};

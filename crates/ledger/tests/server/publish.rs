@@ -406,7 +406,7 @@ async fn a_job_without_sql_publishes_through_the_ledger() {
         target_checksum: Some(&sum),
         points_to: None,
         history_relation: None,
-        history_expires_at: None,
+        history_kept_for: None,
         input_manifest: None,
         comparison: None,
         close: false,

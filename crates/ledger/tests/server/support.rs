@@ -208,7 +208,7 @@ impl Process {
             trigger: Trigger::Manual,
             actor,
             reason: Some("a test"),
-            code_hash: CODE,
+            code_hash: Some(CODE),
             stage_mode: StageMode::Durable,
             resumed_from: None,
             backend_pid: None,

@@ -5,7 +5,7 @@ use crate::probe;
 
 /// The plan: two statements, the second in key order so that the table stays clustered as far as it can.
 pub fn plan(parts: &Parts<'_>) -> PublishPlan {
-    let Parts { target, columns, staging } = parts;
+    let Parts { target, columns, staging, .. } = parts;
     let table = &target.table;
     let (published_at, now) = match &target.published_at {
         Some(column) => (format!(", {column}"), ", pg_catalog.now()"),
@@ -18,7 +18,7 @@ pub fn plan(parts: &Parts<'_>) -> PublishPlan {
         steps: vec![
             PlanStep {
                 what: "delete the old rows of the interval",
-                text: format!("delete from {table} where {}", target.inside()),
+                text: parts.keeping(format!("delete from {table} where {}", target.inside()), "", true),
                 takes_bounds: true,
                 reads_staging: false,
                 counts: Counts::Deleted,
@@ -36,5 +36,6 @@ pub fn plan(parts: &Parts<'_>) -> PublishPlan {
             },
         ],
         writes: Writes::EveryStagedRow,
+        kept_as: parts.keep.map(|keep| keep.publish),
     }
 }

@@ -6,12 +6,17 @@
 //! partition's lock keeps other publishes out between them. Every one is bounded by the interval. "Differs" means what
 //! the checksum means by it: `1.0` and `1.00` are equal numbers and different rows.
 
-use super::{Counts, Parts, PlanStep, PublishPlan, Writes, list};
-use crate::{comparison::equal, probe, target::TargetColumn};
+use super::{Counts, Parts, PlanStep, PublishPlan, Writes, list, of_this_publish};
+use crate::{
+    comparison::equal,
+    history::{REPLACED_BY, WAS_THERE},
+    probe,
+    target::TargetColumn,
+};
 
 /// The plan: delete what vanished, update what differs, insert what is new.
 pub fn plan(parts: &Parts<'_>) -> PublishPlan {
-    let Parts { target, columns, staging } = parts;
+    let Parts { target, columns, staging, keep } = parts;
     let table = &target.table;
     let inside = target.inside_of("t.");
     let same_key: Vec<String> =
@@ -25,45 +30,60 @@ pub fn plan(parts: &Parts<'_>) -> PublishPlan {
         Some(column) => (format!(", {column}"), ", pg_catalog.now()"),
         None => (String::new(), ""),
     };
-    PublishPlan {
-        strategy: "merge",
-        steps: vec![
-            PlanStep {
-                what: "delete the rows that are no longer given",
-                text: format!(
-                    "delete from {table} t where {inside} and not exists (select from {staging} s where {same_key})"
-                ),
-                takes_bounds: true,
-                reads_staging: true,
-                counts: Counts::Deleted,
-                probe: probe::PUBLISH_DELETED,
-            },
-            PlanStep {
-                what: "update the rows that differ",
-                text: format!(
-                    "update {table} t set {} from {staging} s where {inside} and {same_key} and ({}) is not true",
-                    set.join(", "),
-                    equal.join(" and ")
-                ),
-                takes_bounds: true,
-                reads_staging: true,
-                counts: Counts::Updated,
-                probe: probe::PUBLISH_UPDATED,
-            },
-            PlanStep {
-                what: "insert the new rows",
-                text: format!(
-                    "insert into {table} ({0}{published_at}) select {0}{now} from {staging} s \
-                     where not exists (select from {table} t where {inside} and {same_key}) order by {1}",
-                    columns.list(""),
-                    list(&target.key),
-                ),
-                takes_bounds: true,
-                reads_staging: true,
-                counts: Counts::Inserted,
-                probe: probe::PUBLISH_WRITTEN,
-            },
-        ],
-        writes: Writes::WhatDiffers,
-    }
+    let differ = format!("({}) is not true", equal.join(" and "));
+    // what an update replaces no version before 18 returns
+    let kept = keep.map(|keep| PlanStep {
+        what: "keep the rows that are updated",
+        text: format!(
+            "insert into {} ({REPLACED_BY}, {WAS_THERE}, {}) select {}, true, {} from {table} t, {staging} s \
+             where {inside} and {same_key} and {differ}",
+            keep.table.table(),
+            columns.list(""),
+            of_this_publish(),
+            columns.list("t."),
+        ),
+        takes_bounds: true,
+        reads_staging: true,
+        counts: Counts::Kept,
+        probe: probe::PUBLISH_KEPT,
+    });
+    let gone =
+        format!("delete from {table} t where {inside} and not exists (select from {staging} s where {same_key})");
+    let new = format!(
+        "insert into {table} ({0}{published_at}) select {0}{now} from {staging} s \
+         where not exists (select from {table} t where {inside} and {same_key}) order by {1}",
+        columns.list(""),
+        list(&target.key),
+    );
+    let mut steps = vec![PlanStep {
+        what: "delete the rows that are no longer given",
+        text: parts.keeping(gone, "t.", true),
+        takes_bounds: true,
+        reads_staging: true,
+        counts: Counts::Deleted,
+        probe: probe::PUBLISH_DELETED,
+    }];
+    steps.extend(kept);
+    steps.extend([
+        PlanStep {
+            what: "update the rows that differ",
+            text: format!(
+                "update {table} t set {} from {staging} s where {inside} and {same_key} and {differ}",
+                set.join(", "),
+            ),
+            takes_bounds: true,
+            reads_staging: true,
+            counts: Counts::Updated,
+            probe: probe::PUBLISH_UPDATED,
+        },
+        PlanStep {
+            what: "insert the new rows",
+            text: parts.keeping(new, "", false),
+            takes_bounds: true,
+            reads_staging: true,
+            counts: Counts::Inserted,
+            probe: probe::PUBLISH_WRITTEN,
+        },
+    ]);
+    PublishPlan { strategy: "merge", steps, writes: Writes::WhatDiffers, kept_as: keep.map(|keep| keep.publish) }
 }

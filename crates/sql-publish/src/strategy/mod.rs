@@ -7,7 +7,11 @@ pub mod unchanged;
 use thrice_core::identifier::{Identifier, TableName};
 use thrice_core::publish_strategy::PublishStrategy;
 
-use crate::{columns::ColumnMap, target::Target};
+use crate::{
+    columns::ColumnMap,
+    history::{HistoryTable, REPLACED_BY, SETTING, WAS_THERE},
+    target::Target,
+};
 
 /// What a strategy may know.
 #[derive(Debug, Clone, Copy)]
@@ -18,6 +22,17 @@ pub struct Parts<'a> {
     pub columns: &'a ColumnMap,
     /// Where the rows stand. A strategy asks nothing else of staging, so that how rows are staged can change.
     pub staging: &'a TableName,
+    /// Where rows that are replaced are kept; `None`: they are gone.
+    pub keep: Option<Keep<'a>>,
+}
+
+/// Where the rows that a publish replaces are kept.
+#[derive(Debug, Clone, Copy)]
+pub struct Keep<'a> {
+    /// The table, which is there.
+    pub table: &'a HistoryTable,
+    /// The number of the publish, by which they are found again.
+    pub publish: i64,
 }
 
 /// The plan of a strategy.
@@ -37,6 +52,8 @@ pub struct PublishPlan {
     pub steps: Vec<PlanStep>,
     /// How many rows must have been written: as many as are staged, or none.
     pub writes: Writes,
+    /// The number that kept rows get.
+    pub kept_as: Option<i64>,
 }
 
 /// One statement of a plan.
@@ -65,6 +82,8 @@ pub enum Counts {
     Updated,
     /// New rows.
     Inserted,
+    /// Nothing of the interval: old rows were copied.
+    Kept,
 }
 
 /// How many rows a plan must write.
@@ -76,6 +95,27 @@ pub enum Writes {
     WhatDiffers,
     /// None at all.
     Nothing,
+}
+
+impl Parts<'_> {
+    /// A statement that changes rows, together with the copy of what it returns, where rows are kept: those that were there, or
+    /// those that came. Its rows are counted as if it stood alone.
+    fn keeping(&self, statement: String, alias: &str, were_there: bool) -> String {
+        let Some(keep) = self.keep else { return statement };
+        let columns = self.columns.list("");
+        format!(
+            "with changed as ({statement} returning {}) insert into {} ({REPLACED_BY}, {WAS_THERE}, {columns}) \
+             select {}, {were_there}, {columns} from changed",
+            self.columns.list(alias),
+            keep.table.table(),
+            of_this_publish(),
+        )
+    }
+}
+
+/// The number of the publish, which the transaction carries in a setting: statements come again with another one.
+fn of_this_publish() -> String {
+    format!("pg_catalog.current_setting('{SETTING}')::pg_catalog.int8")
 }
 
 /// A list of names in SQL.

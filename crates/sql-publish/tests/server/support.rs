@@ -289,7 +289,8 @@ impl<'a> Road<'a> {
         gate: Gate,
         probe: &dyn Probe,
     ) -> PublishOutcome {
-        let parts = Parts { target: &prepared.target, columns: &prepared.columns, staging: &staged.relation };
+        let parts =
+            Parts { target: &prepared.target, columns: &prepared.columns, staging: &staged.relation, keep: None };
         let plan = strategy::plan(self.strategy, &parts);
         let request = PublishRequest {
             target: &prepared.target,

@@ -101,7 +101,7 @@ async fn tables(
     ledger: &Ledger,
     report: &mut Report,
 ) -> Result<(), Failed> {
-    let budgets = budgets(patient, ledger).await?;
+    let budgets = budgets(patient.project, ledger).await?;
     let default = RetryPolicy::default().budget;
     let adoptable_for = |pipeline: Option<i32>| pipeline.and_then(|id| budgets.get(&id)).copied().unwrap_or(default);
     let orphans = thrice_runner::staging_for_nobody(ledger, None, adoptable_for).await?;
@@ -143,9 +143,12 @@ async fn tables(
 }
 
 /// How long the rows of a failed run may be taken over, by the pipeline's number in the ledger.
-async fn budgets(patient: &Patient<'_>, ledger: &Ledger) -> Result<BTreeMap<i32, Duration>, LedgerError> {
+pub(crate) async fn budgets(
+    project: Option<&crate::project::Project>,
+    ledger: &Ledger,
+) -> Result<BTreeMap<i32, Duration>, LedgerError> {
     let known = ledger.pipelines().await?;
-    let pipelines = patient.project.into_iter().flat_map(crate::project::Project::readable);
+    let pipelines = project.into_iter().flat_map(crate::project::Project::readable);
     Ok(pipelines
         .filter_map(|loaded| {
             let row = known.iter().find(|row| row.pipeline_name == loaded.job.name)?;

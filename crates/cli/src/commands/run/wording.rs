@@ -68,7 +68,7 @@ pub(super) fn counts(outcomes: &[&str]) -> String {
 }
 
 /// The one line that says what became of a partition.
-pub(super) fn sentence(name: &str, report: &PartitionReport, took: Duration, color: bool) -> String {
+pub(crate) fn sentence(name: &str, report: &PartitionReport, took: Duration, color: bool) -> String {
     let ansi = if report.outcome.done().is_some() { "32" } else { "31;1" };
     let mut parts =
         vec![name.to_owned(), report.partition.key.to_string(), paint(color, ansi, report.outcome.as_str())];
@@ -99,7 +99,7 @@ pub(super) fn sentence(name: &str, report: &PartitionReport, took: Duration, col
     parts.join("  ")
 }
 
-pub(super) fn item(loaded: &Loaded, report: &PartitionReport, stopped: Option<Exit>) -> Value {
+pub(crate) fn item(loaded: &Loaded, report: &PartitionReport, stopped: Option<Exit>) -> Value {
     let interval = selection::interval_json(loaded, &report.partition);
     let failed_attempts: Vec<Value> =
         report.failed_attempts.iter().map(|problem| placed(loaded, &report.partition, problem).json()).collect();
@@ -150,7 +150,7 @@ pub(super) fn item(loaded: &Loaded, report: &PartitionReport, stopped: Option<Ex
 }
 
 /// A problem of a run with its place in the query, and what to do about it as commands to paste.
-pub(super) fn placed(loaded: &Loaded, partition: &Partition, problem: &Problem) -> Fault {
+pub(crate) fn placed(loaded: &Loaded, partition: &Partition, problem: &Problem) -> Fault {
     let mut fault = Fault::of_problem(problem);
     loaded.place(&mut fault, problem.position);
     let remedies = remedies(problem.code, &loaded.job.name, partition.key.as_str());
