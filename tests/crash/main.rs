@@ -31,7 +31,8 @@ fn pipeline(budget: &str, strategy: &str) -> PipelineText {
 }
 
 const REPLACED: &str = "";
-const MERGED: &str = "strategy = \"merge\"\nrows = \"complete\"\n";
+/// It keeps what it replaces.
+const MERGED: &str = "strategy = \"merge\"\nrows = \"complete\"\nkeep_old_for = \"1d\"\n";
 
 async fn bench(budget: &str) -> Result<Bench> {
     bench_of(budget, REPLACED).await
@@ -90,7 +91,8 @@ async fn kill_and_recover(point: &str, round: u32, strategy: &str) -> Result<()>
         .execute("update k.src set v = v + 1000 where at >= '2025-09-01 18:15Z' and at < '2025-09-02 18:15Z'")
         .await?;
     let plan = format!("{point}=return(kill)");
-    let again = round.is_multiple_of(2);
+    // what is published for the first time replaces nothing that could be kept
+    let again = round.is_multiple_of(2) || point == failpoints::PUBLISH_KEPT;
     let words = if again { "run t 2025-09-02" } else { "run --as-of 2025-09-04T18:15:00Z" };
     bench.thrice(words).failpoints(&plan).start()?.wait_at_most(Duration::from_mins(1))?.expect_killed();
     // at once, whatever the server is still doing with the session
@@ -107,6 +109,13 @@ async fn kill_and_recover(point: &str, round: u32, strategy: &str) -> Result<()>
     assert!(took < AT_ONCE, "{what}: the recovery took {took:?}");
 
     assert_eq!(wrong_rows(&bench, 4).await?, "0", "{what}");
+    if strategy == MERGED {
+        let history = bench.db.value("select oid::regclass from pg_class where relnamespace = 'thrice_history'::regnamespace and relkind = 'r'").await?;
+        let of_nobody = format!(
+            "select count(*) from {history} where thrice_replaced_by not in (select attempt_id from thrice.publications)"
+        );
+        assert_eq!(bench.db.value(&of_nobody).await?, "0", "{what}: rows were kept of a publish that is none");
+    }
     settled(&bench, &format!("{what}, after the recovery")).await?;
     let open = "select count(*) from thrice.pipeline_run_ledger where status not in ('published', 'failed')";
     assert_eq!(bench.db.value(open).await?, "0", "{what}: {:?}", bench.runs().await?);
@@ -131,8 +140,8 @@ macro_rules! at_each {
             #[tokio::test(flavor = "multi_thread")]
             async fn $name() -> Result<()> {
                 for round in 1..=rounds()? {
-                    // a place that only a merge passes
-                    if failpoints::$point != failpoints::PUBLISH_UPDATED {
+                    // places that only a merge passes
+                    if ![failpoints::PUBLISH_KEPT, failpoints::PUBLISH_UPDATED].contains(&failpoints::$point) {
                         kill_and_recover(failpoints::$point, round, REPLACED).await?;
                     }
                     kill_and_recover(failpoints::$point, round, MERGED).await?;
@@ -161,6 +170,7 @@ at_each! {
     killed_when_publish_had_begun PUBLISH_BEGUN
     killed_when_partition_was_locked PUBLISH_LOCKED
     killed_when_old_rows_were_deleted PUBLISH_DELETED
+    killed_when_old_rows_were_kept PUBLISH_KEPT
     killed_when_rows_were_updated PUBLISH_UPDATED
     killed_when_new_rows_were_written PUBLISH_WRITTEN
     killed_when_target_was_read_back PUBLISH_READ_BACK
@@ -168,6 +178,49 @@ at_each! {
     killed_after_commit AFTER_COMMIT
     killed_before_drop BEFORE_DROP
     killed_after_drop AFTER_DROP
+}
+
+/// Killed anywhere, a rollback has happened or not; asked for again it ends where it was to end, once.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_rollback_is_asked_for_again() -> Result<()> {
+    let day = "select md5(string_agg(t::text, ' ' order by at, shop)) from k.t t where at >= '2025-09-01 18:15Z' and at < '2025-09-02 18:15Z'";
+    for strategy in ["keep_old_for = \"1d\"\n", MERGED] {
+        for point in failpoints::ALL {
+            let only_merged = [failpoints::PUBLISH_KEPT, failpoints::PUBLISH_UPDATED].contains(&point);
+            if only_merged && strategy != MERGED {
+                continue;
+            }
+            let bench = bench_of("15m", strategy).await?;
+            let old = bench.db.value(day).await?;
+            bench.db.execute("update k.src set v = v + 1000 where v % 3 = 0 and at >= '2025-09-01 18:15Z' and at < '2025-09-02 18:15Z'").await?;
+            bench.call("run t 2025-09-02")?.expect_code(0);
+            let new = bench.db.value(day).await?;
+            assert_ne!(old, new);
+            let back = "rollback t 2025-09-02 --to-attempt 1 --reason wrong --yes";
+            let plan = format!("{point}=return(kill)");
+            bench.thrice(back).failpoints(&plan).start()?.wait_at_most(Duration::from_mins(1))?.expect_killed();
+            settled(&bench, &format!("{point}, {strategy}, right after the kill")).await?;
+            // the claim is the barrier that says which of the two it is
+            let again = bench.call(back)?;
+            let done = bench.db.value("select count(*) from thrice.publications where kind = 'rollback'").await?;
+            match again.code() {
+                Some(0) => assert_eq!(done, "1", "{point}: {}", again.stderr()),
+                // the first one had committed: its rows are the ones that are there
+                Some(5) if done == "1" => {
+                    again.expect_error("TH0520");
+                }
+                other => anyhow::bail!("{point}: {other:?}: {}", again.stderr()),
+            }
+            assert_eq!(bench.db.value(day).await?, old, "{point}, {strategy}");
+            bench.call("run --as-of 2025-09-03T18:15:00Z")?.expect_code(0);
+            assert_eq!(bench.db.value(day).await?, old, "{point}, {strategy}");
+            settled(&bench, &format!("{point}, {strategy}, in the end")).await?;
+            bench.call("run t 2025-09-02")?.expect_code(0);
+            assert_eq!(bench.db.value(day).await?, new, "{point}, {strategy}");
+            assert_eq!(bench.staging_tables().await?, 0, "{point}, {strategy}");
+        }
+    }
+    Ok(())
 }
 
 /// What was staged and not published is taken over by the next run that nobody named, and the query is not asked again.

@@ -6,7 +6,7 @@
 //! to this process, `stop` a SIGSTOP, and `sleep:MS` waits.
 
 /// Every failpoint on the road of one data interval, in the order in which a run meets them.
-pub const ALL: [&str; 18] = [
+pub const ALL: [&str; 19] = [
     BEFORE_CLAIM,
     AFTER_CLAIM,
     AFTER_START,
@@ -18,6 +18,7 @@ pub const ALL: [&str; 18] = [
     PUBLISH_BEGUN,
     PUBLISH_LOCKED,
     PUBLISH_DELETED,
+    PUBLISH_KEPT,
     PUBLISH_UPDATED,
     PUBLISH_WRITTEN,
     PUBLISH_READ_BACK,
@@ -49,6 +50,8 @@ pub const PUBLISH_BEGUN: &str = "publish_begun";
 pub const PUBLISH_LOCKED: &str = "publish_locked";
 /// The old rows are deleted in the open transaction.
 pub const PUBLISH_DELETED: &str = "publish_deleted";
+/// Old rows that are about to be updated are copied in the open transaction, where rows are kept.
+pub const PUBLISH_KEPT: &str = "publish_kept";
 /// Rows that differ are updated in the open transaction, by strategies that do so.
 pub const PUBLISH_UPDATED: &str = "publish_updated";
 /// The new rows are written in the open transaction.
