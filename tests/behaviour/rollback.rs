@@ -186,3 +186,27 @@ async fn a_broken_query_can_be_rolled_back() -> Result<()> {
     assert_eq!(bench.db.rows(ALL).await?, first);
     Ok(())
 }
+
+/// Somebody publishes between the question and the claim: what was to come back lies under that publish now.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_newer_publish_is_not_undone_unasked() -> Result<()> {
+    let bench = Bench::new("UTC", SETUP, &[days("keep_old_for = \"7d\"\n")]).await?;
+    bench.call(&format!("run {AS_OF}"))?.expect_code(0);
+    bench.db.execute("update d.src set amount = 77").await?;
+    bench.call(&format!("run t 2026-03-24 {AS_OF}"))?.expect_code(0);
+    let rollback = bench
+        .thrice(&format!("rollback t 2026-03-24 --reason wrong --yes {AS_OF}"))
+        .failpoints("before_claim=return(sleep:2500)")
+        .start()?;
+    // it has looked once its worker is registered and it waits before its claim
+    bench.wait_for("select count(*) from thrice.workers", "1", std::time::Duration::from_secs(20)).await?;
+    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    bench.db.execute("update d.src set amount = 78").await?;
+    bench.call(&format!("run t 2026-03-24 {AS_OF}"))?.expect_code(0);
+    let newest = bench.db.rows(ALL).await?;
+    rollback.wait()?.expect_code(5).expect_error("TH0521");
+    assert_eq!(bench.db.rows(ALL).await?, newest);
+    bench.call(&format!("rollback t 2026-03-24 --reason wrong --yes {AS_OF}"))?.expect_code(0);
+    assert_eq!(bench.db.rows("select distinct amount from d.t where day = '2026-03-24'").await?, ["77.00"]);
+    Ok(())
+}

@@ -60,7 +60,7 @@ pub const STATEMENTS: [Signature; 6] = [
         ],
     },
     Signature { name: "staging_is_unused", text: STAGING_IS_UNUSED, params: &["text"], columns: &[("unused", "int4")] },
-    Signature { name: "forget_history", text: FORGET_HISTORY, params: &["_int8"], columns: &[] },
+    Signature { name: "forget_history", text: FORGET_HISTORY, params: &["int8[]"], columns: &[] },
     Signature {
         name: "mark_staged",
         text: MARK_STAGED,

@@ -194,3 +194,11 @@ fn b95_disk() {
     let full = Answer::Refuse("53100", "could not extend file \"base/5/16384\": No space left on device");
     at("b95_disk_full", ErrorCode::ServerExhausted, &FakeServer::start(full)).call("status").shown();
 }
+
+#[test]
+fn b28() {
+    let (place, scratch) = shop::shop();
+    assert_eq!(place.run(DAY).code, Some(0));
+    let mut told = bad("b28_nothing_kept", ErrorCode::NothingKept).on(place, scratch);
+    told.call("rollback daily_order_summary 2026-03-24 --reason wrong --yes").shown();
+}

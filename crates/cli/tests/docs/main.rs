@@ -39,6 +39,7 @@ pages! {
     bug_over_14_days "how-to/bug-over-14-days.md";
     empty_partition "how-to/empty-partition.md";
     duplicates_from_insert "how-to/duplicates-from-insert.md";
+    undo_a_publish "how-to/undo-a-publish.md";
     close_a_month "how-to/close-a-month.md";
     change_the_grain "how-to/change-the-grain.md";
     data_interval "concepts/data-interval.md";

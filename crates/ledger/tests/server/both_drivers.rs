@@ -9,7 +9,7 @@ use thrice_ledger::data_plane;
 
 use crate::support::Bench;
 
-const TYPES: [&str; 14] = [
+const TYPES: [&str; 15] = [
     "int4",
     "int8",
     "float8",
@@ -20,6 +20,7 @@ const TYPES: [&str; 14] = [
     "bytea",
     "timestamptz",
     "uuid[]",
+    "int8[]",
     "text[]",
     "date[]",
     "timestamptz[]",

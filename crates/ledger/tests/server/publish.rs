@@ -167,8 +167,7 @@ async fn counts_are_found_in_the_transactions_settings() {
             .await
             .unwrap();
         let sql = thrice_ledger::data_plane::PUBLISH_TAIL;
-        let (int, text, at, json): (Option<i64>, Option<&str>, Option<jiff::Timestamp>, Option<serde_json::Value>) =
-            (None, None, None, None);
+        let (int, text, json): (Option<i64>, Option<&str>, Option<serde_json::Value>) = (None, None, None);
         let done = client
             .query_one(
                 sql,
@@ -185,7 +184,7 @@ async fn counts_are_found_in_the_transactions_settings() {
                     &text,
                     &int,
                     &text,
-                    &at,
+                    &int,
                     &json,
                     &json,
                     &false,

@@ -293,8 +293,7 @@ impl Ready {
         let inserted = tail.inserted.unwrap_or(if tail.kind == "publish" { self.rows } else { 0 });
         let target = tail.target.clone().unwrap_or_else(|| (self.rows, checksum(self.rows)));
         let (rows, sum) = if tail.read_back { (Some(target.0), Some(target.1)) } else { (None, None) };
-        let (history, expires, json): (Option<&str>, Option<jiff::Timestamp>, Option<serde_json::Value>) =
-            (None, None, None);
+        let (history, seconds, json): (Option<&str>, Option<i64>, Option<serde_json::Value>) = (None, None, None);
         client
             .query_one(
                 data_plane::PUBLISH_TAIL,
@@ -311,7 +310,7 @@ impl Ready {
                     &sum,
                     &nothing,
                     &history,
-                    &expires,
+                    &seconds,
                     &json,
                     &json,
                     &tail.close,

@@ -216,10 +216,7 @@ fn b52_to_b58_are_refused_by_name() {
         "sources",
         rest!("[[sources]]\ntable = \"ods.orders\"\n[[notify]]\non = [\"failed\"]\n[backfill]\nparallel = 2")
     );
-    assert_snapshot!(
-        "target_features",
-        target!("stage = \"inline\"\nread_only = true\npublish_group = 7\nkeep_old_for = \"7d\"")
-    );
+    assert_snapshot!("target_features", target!("stage = \"inline\"\nread_only = true\npublish_group = 7"));
     assert_snapshot!(
         "check_features",
         rest!("[[checks]]\nreconcile = { ours = \"sum(a)\" }\n[[checks]]\nrows = { min = 1, change = \"-50%\" }")
