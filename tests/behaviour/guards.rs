@@ -388,7 +388,8 @@ async fn a_new_target_does_not_inherit_receipts() -> Result<()> {
     bench.call("lint --db")?.expect_code(0);
     bench.call("run prod 2025-06-03")?.expect_code(5).expect_error("TH0531");
     bench.call("adopt prod --from 2025-06-03 --to 2025-06-03 --reason why --yes")?.expect_code(0);
-    bench.call("run prod 2025-06-03")?.expect_code(0);
+    bench.call("run prod 2025-06-03")?.expect_code(5).expect_error("TH0704");
+    bench.call("run prod 2025-06-03 --accept-drop --reason a-load-test")?.expect_code(0);
     assert_eq!(bench.db.rows("select * from g.\"Prod\"").await?, ["2025-06-03|3|30"]);
     assert_eq!(bench.db.rows("select * from g.t").await?, ["2025-06-03|3|30"]);
     Ok(())

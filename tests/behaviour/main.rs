@@ -6,6 +6,7 @@ mod cases;
 mod checks;
 mod cron;
 mod due;
+mod guard_limits;
 mod guards;
 mod late;
 mod recut;

@@ -16,6 +16,8 @@ pub enum GuardVerdict {
     Allowed,
     /// There is, and a person with a reason let it through.
     Overridden(CheckResult),
+    /// There is, and the pipeline only wants to have it on record.
+    Warned(CheckResult),
     /// There is, and nobody did.
     Refused(Refusal),
 }
@@ -40,7 +42,7 @@ impl GuardVerdict {
     pub fn result(&self) -> Option<&CheckResult> {
         match self {
             Self::Allowed => None,
-            Self::Overridden(result) => Some(result),
+            Self::Overridden(result) | Self::Warned(result) => Some(result),
             Self::Refused(refusal) => Some(&refusal.result),
         }
     }
@@ -49,7 +51,7 @@ impl GuardVerdict {
     pub fn refusal(&self) -> Option<&Refusal> {
         match self {
             Self::Refused(refusal) => Some(refusal),
-            Self::Allowed | Self::Overridden(_) => None,
+            Self::Allowed | Self::Overridden(_) | Self::Warned(_) => None,
         }
     }
 }

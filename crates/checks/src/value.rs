@@ -72,12 +72,19 @@ const WHOLE: u32 = 1_000_000;
 impl Share {
     /// No row.
     pub const NONE: Self = Self(0);
+    /// Half of the rows.
+    pub const HALF: Self = Self(WHOLE / 2);
     /// All rows.
     pub const ALL: Self = Self(WHOLE);
 
     /// So many millionths; `None` where that is more than all.
     pub const fn millionths(millionths: u32) -> Option<Self> {
         if millionths <= WHOLE { Some(Self(millionths)) } else { None }
+    }
+
+    /// Whether it leaves something out.
+    pub(crate) const fn is_less_than_all(self) -> bool {
+        self.0 < WHOLE
     }
 
     /// Whether `part` of `rows` is no more than the share. No rows have no share of anything.

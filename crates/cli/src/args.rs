@@ -319,7 +319,7 @@ pub(crate) struct Run {
     /// Replace rows that no receipt accounts for
     #[arg(long)]
     pub(crate) overwrite_existing: bool,
-    /// Publish an empty result over a published partition
+    /// Publish although much of what is published would go or change, or all of it
     #[arg(long)]
     pub(crate) accept_drop: bool,
     /// Publish into a closed partition

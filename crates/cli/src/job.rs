@@ -1,10 +1,13 @@
 //! From a checked pipeline to what the runner takes. One field after the other: nothing is decided here.
 
-use thrice_checks::{Check, CheckQuery, ConstantType, Part, Rule, Severity, Share, Value};
+use thrice_checks::{
+    Check, CheckQuery, ConstantType, GuardLimits, Limit, OnViolation, Part, Rule, Severity, Share, Value,
+};
 use thrice_core::duration::HumanDuration;
 use thrice_pipeline::check_query;
-use thrice_pipeline::check_values::CheckValue;
+use thrice_pipeline::check_values::{CheckValue, Percent};
 use thrice_pipeline::checks_table::{self, CheckRule};
+use thrice_pipeline::guards_table::{self, GuardLimit, Guards};
 use thrice_pipeline::placeholders::VarValue;
 use thrice_pipeline::target_table::Columns;
 use thrice_pipeline::{Pipeline, placeholders};
@@ -38,6 +41,7 @@ pub(crate) fn of(pipeline: &Pipeline) -> Job {
         allow_empty: target.allow_empty,
         keep_old_for: target.keep_old_for.as_std(),
         checks: definition.checks.iter().map(check).collect(),
+        guards: guards(definition.guards),
         retry: definition.retry,
         limits: Limits {
             stage: definition.timeouts.stage.map(HumanDuration::as_std),
@@ -81,6 +85,25 @@ fn param(param: &placeholders::Param) -> Param {
     }
 }
 
+fn guards(guards: Guards) -> GuardLimits {
+    GuardLimits { removed: limit(guards.removed), shrink: limit(guards.shrink), changed: guards.changed.map(limit) }
+}
+
+fn limit(limit: GuardLimit) -> Limit {
+    Limit {
+        max: share(limit.max),
+        on_violation: match limit.on_violation {
+            guards_table::OnViolation::Refuse => OnViolation::Refuse,
+            guards_table::OnViolation::Warn => OnViolation::Warn,
+        },
+    }
+}
+
+/// A percentage is at most the whole.
+fn share(percent: Percent) -> Share {
+    Share::millionths(percent.millionths()).unwrap_or(Share::ALL)
+}
+
 fn check(check: &checks_table::Check) -> Check {
     Check {
         name: check.name.clone(),
@@ -98,9 +121,7 @@ fn rule(rule: &CheckRule) -> Rule {
         CheckRule::NotNull(columns) => Rule::NotNull(columns.clone()),
         CheckRule::Unique(columns) => Rule::Unique(columns.clone()),
         CheckRule::Expression(text) => Rule::Expression(text.clone()),
-        CheckRule::NullRate { column, max } => {
-            Rule::NullRate { column: column.clone(), max: Share::millionths(max.millionths()).unwrap_or(Share::NONE) }
-        }
+        CheckRule::NullRate { column, max } => Rule::NullRate { column: column.clone(), max: share(*max) },
         CheckRule::Range { column, min, max } => {
             Rule::Range { column: column.clone(), min: min.as_ref().map(value), max: max.as_ref().map(value) }
         }

@@ -28,7 +28,7 @@ pub(crate) fn remedies(code: ErrorCode, name: &str, key: &str) -> Vec<Remedy> {
             ),
             Remedy::new("or replace them", format!("{run} --overwrite-existing --reason \"…\"")),
         ],
-        ErrorCode::EmptyOverPublished => {
+        ErrorCode::EmptyOverPublished | ErrorCode::TooManyVanish => {
             vec![Remedy::new("if it is right", format!("{run} --accept-drop --reason \"…\""))]
         }
         ErrorCode::Closed => vec![Remedy::new("if it must change", format!("{run} --reopen --reason \"…\""))],

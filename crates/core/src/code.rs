@@ -227,7 +227,7 @@ codes! {
     "TH0701" RowsOutside Checks "rows outside the interval";
     "TH0702" EmptyResult Checks "the result is empty";
     "TH0703" DuplicateKeys Checks "duplicate or missing keys in the result";
-    "TH0704" TooManyVanish Refused "more rows would vanish than allowed";
+    "TH0704" TooManyVanish Refused "more rows would vanish or change than allowed";
     "TH0705" CheckFailed Checks "a check failed";
     "TH0706" EmptyOverPublished Refused "an empty result over a published partition";
     "TH0801" RequestRefused Refused "a web request was refused";

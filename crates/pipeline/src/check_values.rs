@@ -71,6 +71,9 @@ pub(crate) fn read(value: &DeValue<'_>) -> Result<CheckValue, String> {
 pub struct Percent(u32);
 
 impl Percent {
+    /// 50%.
+    pub(crate) const HALF: Self = Self(500_000);
+
     /// In millionths of the whole.
     pub const fn millionths(self) -> u32 {
         self.0
@@ -88,15 +91,16 @@ impl Percent {
         (millionths <= 1_000_000).then_some(Self(millionths))
     }
 
-    pub(crate) fn read(reader: &mut Reader<'_, '_>, field: &Field<'_>) -> Option<Self> {
+    /// `fix` is how it is written.
+    pub(crate) fn read(reader: &mut Reader<'_, '_>, field: &Field<'_>, fix: &str) -> Option<Self> {
         let percent = field.value.as_str().and_then(Self::parse);
         if percent.is_none() {
-            let message = format!("`{}` must be a share of all rows between \"0%\" and \"100%\"", field.path);
+            let message = format!("`{}` must be a share between \"0%\" and \"100%\"", field.path);
             let diagnostic = reader
-                .error(ErrorCode::BadValue, message)
+                .error(ErrorCode::BadPercent, message)
                 .at(field.span.clone())
                 .why("with the sign nobody reads 0.05 as 5% where somebody else wrote 5 for it; four places behind the point count")
-                .fix("max = \"1%\"");
+                .fix(fix);
             reader.report(diagnostic);
         }
         percent

@@ -16,7 +16,7 @@ pub(crate) fn null_rate(reader: &mut Reader<'_, '_>) -> Option<CheckRule> {
     if max.is_none() {
         table.missing("max", "null_rate = { column = \"email\", max = \"1%\" }");
     }
-    let max = max.and_then(|field| Percent::read(&mut table, &field));
+    let max = max.and_then(|field| Percent::read(&mut table, &field, "max = \"1%\""));
     table.finish();
     Some(CheckRule::NullRate { column: column?, max: max? })
 }

@@ -16,6 +16,7 @@ use toml::de::DeValue;
 use crate::check_query::Known;
 use crate::checks_table::{self, Check};
 use crate::diagnostic::{Checked, Diagnostic, Diagnostics, Span};
+use crate::guards_table::{self, Guards};
 use crate::interval_table::{self, IntervalRules};
 use crate::keys::File;
 use crate::late_table;
@@ -53,6 +54,8 @@ pub struct Definition {
     pub target: Target,
     /// Its checks, beside those that are always on.
     pub checks: Vec<Check>,
+    /// How much of what is published one publish may take away or change.
+    pub guards: Guards,
     /// How often it tries again.
     pub retry: RetryPolicy,
     /// How long its steps may take.
@@ -93,6 +96,9 @@ impl Definition {
         // of a grain that is refused nothing is known; its checks are looked at all the same
         let grain = known.unwrap_or(Grain::Day);
         let checks = checks_table::read(&mut root, Known { grain: &grain, vars: &vars });
+        // where the target is refused nothing is known of its key
+        let has_key = target.as_ref().is_none_or(|(target, _)| !target.key.is_empty());
+        let guards = guards_table::read(&mut root, has_key);
         let retry = limits_tables::retry(&mut root);
         let timeouts = limits_tables::timeouts(&mut root);
         let session = session_table::read(&mut root);
@@ -113,6 +119,7 @@ impl Definition {
             interval,
             target,
             checks,
+            guards,
             retry,
             timeouts,
             session,
@@ -150,6 +157,7 @@ impl Definition {
             "late_data": self.late_json(),
             "target": self.whole_target_json(),
             "checks": self.checks.iter().map(check_json).collect::<Vec<_>>(),
+            "guards": self.guards.to_json(),
             "retry": {
                 "attempts": self.retry.attempts,
                 "budget": seconds(self.retry.budget.as_secs()),

@@ -2,6 +2,8 @@
 //! it. The readers know no other keys, so the reference of the book, which is made from it, cannot say anything else.
 
 mod checks;
+mod guards;
+mod session;
 
 /// The two kinds of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +53,8 @@ pub enum Kind {
     Columns,
     /// A share of rows such as `"1%"`.
     Percent,
+    /// The same, or a table that has it with more.
+    PercentOrTable,
     /// A value that a column is compared with.
     Bound,
     /// A list of values that a column may have.
@@ -156,27 +160,39 @@ const fn later(table: &'static str, name: &'static str, meaning: &'static str, m
     Key { built: Built::No(meanwhile), ..pipeline(table, name, Kind::Open, Unwritten::Nothing, meaning) }
 }
 
-const fn setting(name: &'static str, of: Setting) -> Key {
-    pipeline("session", name, Kind::Setting(of), Unwritten::Said("the server's"), "planner setting of PostgreSQL")
-}
-
 const OF_MERGE: &str = "leave it out: it belongs to rows = \"changes\"";
 
 /// All keys, table by table.
 pub const KEYS: &[Key] = &all();
 
+/// The tables in the order of the reference.
+const PARTS: [&[Key]; 4] = [OTHERS, session::KEYS, checks::KEYS, guards::KEYS];
+
+const fn count() -> usize {
+    let (mut count, mut part) = (0, 0);
+    while part < PARTS.len() {
+        count += PARTS[part].len();
+        part += 1;
+    }
+    count
+}
+
 #[expect(clippy::large_stack_arrays, reason = "made by the compiler, on no stack")]
-const fn all() -> [Key; OTHERS.len() + checks::KEYS.len()] {
-    let mut all = [OTHERS[0]; OTHERS.len() + checks::KEYS.len()];
-    let mut at = 0;
-    while at < all.len() {
-        all[at] = if at < OTHERS.len() { OTHERS[at] } else { checks::KEYS[at - OTHERS.len()] };
-        at += 1;
+const fn all() -> [Key; count()] {
+    let mut all = [OTHERS[0]; count()];
+    let (mut at, mut part) = (0, 0);
+    while part < PARTS.len() {
+        let mut nth = 0;
+        while nth < PARTS[part].len() {
+            all[at] = PARTS[part][nth];
+            (at, nth) = (at + 1, nth + 1);
+        }
+        part += 1;
     }
     all
 }
 
-/// The keys of every table but `checks`.
+/// The keys of every table that has no file of its own.
 const OTHERS: &[Key] = &[
     key(File::Project, "", "project", Kind::Table, Unwritten::Required, "what all pipelines share"),
     key(File::Project, "", "database", Kind::Table, Unwritten::Nothing, "where the database is"),
@@ -262,7 +278,13 @@ const OTHERS: &[Key] = &[
         "what the query reads, to notice late and changed rows",
         "leave it out; let the scheduler wait for the source, or use `delay`",
     ),
-    later("", "guards", "how much a publish may take away", "[[checks]] rows = { min = … }"),
+    pipeline(
+        "",
+        "guards",
+        Kind::Table,
+        Unwritten::Nothing,
+        "how much of what is published one publish may take away or change; `--accept-drop --reason` lets one through",
+    ),
     later(
         "",
         "depends_on",
@@ -438,44 +460,6 @@ const OTHERS: &[Key] = &[
     pipeline("timeouts", "checks", Kind::Duration, Unwritten::Is("\"5m\""), "all checks of a run together"),
     pipeline("timeouts", "lock", Kind::Duration, Unwritten::Is("\"5s\""), "waiting for a lock"),
     pipeline("timeouts", "publish", Kind::Duration, Unwritten::Is("\"10m\""), "the publish transaction"),
-    pipeline(
-        "session",
-        "search_path",
-        Kind::Schemas,
-        Unwritten::Said("the server's"),
-        "schemas in which bare names are looked up; part of the code hash",
-    ),
-    setting("work_mem", Setting::Memory),
-    setting("temp_buffers", Setting::Memory),
-    setting("effective_cache_size", Setting::Memory),
-    setting("hash_mem_multiplier", Setting::Number),
-    setting("random_page_cost", Setting::Number),
-    setting("seq_page_cost", Setting::Number),
-    setting("max_parallel_workers_per_gather", Setting::Whole),
-    setting("from_collapse_limit", Setting::Whole),
-    setting("join_collapse_limit", Setting::Whole),
-    setting("default_statistics_target", Setting::Whole),
-    setting("geqo", Setting::Switch),
-    setting("jit", Setting::Switch),
-    setting("enable_async_append", Setting::Switch),
-    setting("enable_bitmapscan", Setting::Switch),
-    setting("enable_gathermerge", Setting::Switch),
-    setting("enable_hashagg", Setting::Switch),
-    setting("enable_hashjoin", Setting::Switch),
-    setting("enable_incremental_sort", Setting::Switch),
-    setting("enable_indexonlyscan", Setting::Switch),
-    setting("enable_indexscan", Setting::Switch),
-    setting("enable_material", Setting::Switch),
-    setting("enable_memoize", Setting::Switch),
-    setting("enable_mergejoin", Setting::Switch),
-    setting("enable_nestloop", Setting::Switch),
-    setting("enable_parallel_append", Setting::Switch),
-    setting("enable_parallel_hash", Setting::Switch),
-    setting("enable_partition_pruning", Setting::Switch),
-    setting("enable_partitionwise_aggregate", Setting::Switch),
-    setting("enable_partitionwise_join", Setting::Switch),
-    setting("enable_seqscan", Setting::Switch),
-    setting("enable_sort", Setting::Switch),
 ];
 
 /// The keys of one table.
@@ -507,7 +491,8 @@ mod tests {
             let (above, table) = key.table.rsplit_once('.').unwrap_or(("", key.table));
             let parent = find(key.file, above, table);
             assert!(
-                table.is_empty() || parent.is_some_and(|key| matches!(key.kind, Kind::Table | Kind::Tables)),
+                table.is_empty()
+                    || parent.is_some_and(|key| matches!(key.kind, Kind::Table | Kind::Tables | Kind::PercentOrTable)),
                 "{table}"
             );
         }
@@ -549,8 +534,8 @@ mod tests {
             .iter()
             .filter(|key| key.file == File::Pipeline && key.kind != Kind::Table)
             .filter(|key| matches!(key.default, Unwritten::Required | Unwritten::RequiredOfIntervals))
-            // those of a rule are required where there is one
-            .filter(|key| !key.table.starts_with("checks."))
+            // those of a rule or a guard are required where there is one
+            .filter(|key| !key.table.contains('.'))
             .collect();
         let value = |key: &Key| match key.name {
             "start" => "2026-01-01",

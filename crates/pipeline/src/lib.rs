@@ -41,6 +41,7 @@ mod cron_key;
 mod cron_lint;
 pub mod definition;
 pub mod diagnostic;
+pub mod guards_table;
 pub mod interval_table;
 pub mod keys;
 pub mod late_table;

@@ -83,6 +83,7 @@ fn table(file: File, name: &str) -> Map<String, Value> {
 fn property(key: &Key) -> Value {
     let mut schema = match (key.kind, key.built) {
         (Kind::Table, _) => table(key.file, &inside(key)),
+        (Kind::PercentOrTable, _) => object(json!({ "anyOf": [value(Kind::Percent), table(key.file, &inside(key))] })),
         (Kind::Tables, _) => object(json!({ "type": "array", "items": entry(key) })),
         // the only value that is accepted; of a duration there are several ways to write it
         (Kind::Duration, Built::DefaultOnly) => pattern("^(0|(0+w)?(0+d)?(0+h)?(0+m)?(0+s)?)$"),
@@ -164,7 +165,7 @@ fn value(kind: Kind) -> Map<String, Value> {
         }
         Kind::Column => object(json!({ "type": "string", "minLength": 1 })),
         Kind::Columns => object(list(true)),
-        Kind::Percent => {
+        Kind::Percent | Kind::PercentOrTable => {
             let mut schema = pattern(r"^(100(\.0{1,4})?|[0-9]{1,2}(\.[0-9]{1,4})?)%$");
             schema.insert("examples".to_owned(), json!(["1%", "0.5%"]));
             schema

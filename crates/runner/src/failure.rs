@@ -146,9 +146,12 @@ impl Failing {
                 decide(error.sqlstate(), SideEffect::None, seen)
             }
             // the enumeration may grow: what is not known is not retried
-            ErrorKind::SettingMoved { .. } | ErrorKind::NoRow | ErrorKind::NotReady | ErrorKind::Driver | _ => {
-                fail(FailureClass::Permanent)
-            }
+            ErrorKind::SettingMoved { .. }
+            | ErrorKind::NoRow
+            | ErrorKind::NotReady
+            | ErrorKind::Refused
+            | ErrorKind::Driver
+            | _ => fail(FailureClass::Permanent),
         }
     }
 }

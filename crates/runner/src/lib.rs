@@ -39,6 +39,7 @@ mod attempt;
 mod claim;
 pub mod failpoints;
 mod failure;
+mod guarding;
 mod job;
 mod patience;
 mod prepare;

@@ -118,6 +118,7 @@ pub fn of_publish(error: &PublishError) -> Problem {
         | ErrorKind::NoRow
         | ErrorKind::NoReceipt
         | ErrorKind::NotReady
+        | ErrorKind::Refused
         | ErrorKind::Driver => {
             let code = code_of(error.sqlstate(), error.is_connection_lost());
             (code, format!("{}: {}", error.what(), error.message()))

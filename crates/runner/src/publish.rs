@@ -17,6 +17,7 @@ use tokio_postgres::types::Type;
 use crate::attempt::Work;
 use crate::failpoints::Failpoints;
 use crate::failure::Failing;
+use crate::guarding::Guarding;
 use crate::patience::on_data;
 use crate::report::{Edited, Problem, Progress, RowCounts, Step};
 use crate::rollback::KEPT_BY_ROLLBACK;
@@ -61,11 +62,7 @@ impl Runner {
         };
         let replace = strategy::plan(work.prepared.job.strategy, &parts);
         let (mut run, mut record) = (run, record);
-        // the receipt that readers see has the same count and checksum
-        let is_equal = work.receipt.as_ref().is_some_and(|receipt| {
-            receipt.row_count == staged.content.rows && receipt.checksum == staged.content.checksum
-        });
-        if is_equal {
+        if equals_receipt(work, staged) {
             let plan = strategy::unchanged::plan(replace.strategy);
             let how = (&plan, ReceiptKind::Unchanged, None);
             match self.publish_as(work, run, staged, how, record.take(), progress).await {
@@ -132,6 +129,12 @@ impl Runner {
             not_recorded = written.err();
             not_recorded.is_none()
         };
+        // rows that equal the receipt's put back what others changed, and take nothing away that it accounts for
+        let guarding = if kind == ReceiptKind::Publish && !equals_receipt(work, staged) {
+            Guarding::of(work, staged, self.ledger(), self.patience.token())
+        } else {
+            None
+        };
         let (client, statements) = self.client_and_statements().await.map_err(Failing::problem)?;
         let request = PublishRequest {
             target: &work.prepared.target,
@@ -149,7 +152,15 @@ impl Runner {
             statements: &statements,
             stop: work.stop,
         };
-        let outcome = publish::publish_when(client, &request, recording).await;
+        let judge = guarding.as_ref().map(|guarding| |comparison: &serde_json::Value| guarding.judge(comparison));
+        let judge = judge.as_ref().map(|judge| judge as &publish::Judge<'_>);
+        let outcome = publish::publish_when(client, &request, recording, judge).await;
+        if let (PublishOutcome::RolledBack(error), Some(guarding)) = (&outcome, guarding)
+            && *error.kind() == ErrorKind::Refused
+            && let Some(failing) = self.stopped_by_guards(work, guarding.said()).await
+        {
+            return Err(failing);
+        }
         let commit = match &outcome {
             PublishOutcome::Committed(_) => CommitOutcome::Committed,
             PublishOutcome::RolledBack(_) => CommitOutcome::RolledBack,
@@ -253,6 +264,13 @@ impl Runner {
             self.spend(work, name, staged, work.staging_rows).await;
         }
     }
+}
+
+/// Count and checksum are those of the receipt that readers see.
+fn equals_receipt(work: &Work<'_>, staged: &Staged) -> bool {
+    work.receipt
+        .as_ref()
+        .is_some_and(|receipt| receipt.row_count == staged.content.rows && receipt.checksum == staged.content.checksum)
 }
 
 /// The ledger's statements around the data: lock and fence first, the receipt last, the proof after COMMIT.

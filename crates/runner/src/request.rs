@@ -65,7 +65,7 @@ pub struct RunRequest {
     pub explicit: bool,
     /// Replace rows that no receipt accounts for. Needs a reason.
     pub overwrite_existing: bool,
-    /// Publish an empty result over a published partition. Needs a reason.
+    /// Publish although a guard says that too much of what is published would go or change. Needs a reason.
     pub accept_drop: bool,
     /// Publish into a closed partition. Needs a reason.
     pub reopen: bool,

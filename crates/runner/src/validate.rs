@@ -3,7 +3,8 @@
 use std::time::Instant;
 
 use serde_json::json;
-use thrice_checks::{Check, CheckResult, GuardVerdict, Phase, Severity, Subject, Verdict, compile, guard};
+use thrice_checks::guard::{self, GuardVerdict, Refusal};
+use thrice_checks::{Check, CheckResult, Phase, Severity, Subject, Verdict, compile};
 use thrice_core::code::ErrorCode;
 use thrice_core::failure_class::FailureClass;
 use thrice_ledger::{CheckPhase, CheckRow, CheckSeverity, Ledger, LedgerError};
@@ -58,7 +59,11 @@ impl Runner {
         }
         let check_begun = Instant::now();
         let published = self.published_rows(work).await?;
-        let mut guards = vec![guard::empty_over_published(staged.content.rows, published, work.request.accept_drop)];
+        let (rows, accept_drop) = (staged.content.rows, work.request.accept_drop);
+        let mut guards = vec![
+            guard::empty_over_published(rows, published, accept_drop),
+            work.prepared.job.guards.rows(rows, published, accept_drop),
+        ];
         // where something is published the guard speaks for an empty result, and the check "not empty" has nothing to add:
         // rows that would vanish are the guard's, and an interval that is published without rows stays as it is
         let allow_empty = work.prepared.job.allow_empty || (published.is_some() && staged.content.rows == 0);
@@ -81,19 +86,14 @@ impl Runner {
             return Err(failed_checks(verdict));
         }
         if let Some(refusal) = refusal {
-            let mut problem = Problem::new(refusal.code, refusal.what.clone())
-                .class(FailureClass::Guard)
-                .why(refusal.why)
-                .fix(refusal.fix);
-            problem.checks = verdict.results;
-            return Err(Failing::problem(problem));
+            return Err(refused(refusal, verdict.results));
         }
         let times = json!({
             "claim": millis(work.times.claim),
             "stage": millis(work.times.stage),
             "check": millis(check_begun.elapsed()),
         });
-        // a guard that was overridden is on record and does not stop the publish
+        // what a guard let through is on record and does not stop the publish
         let checks = verdict.results.into_iter().filter(|result| result.phase != Phase::Guard).collect();
         Ok(Validation { checks, record: Some(ValidRecord { rows, times }) })
     }
@@ -184,6 +184,14 @@ impl Runner {
     }
 }
 
+/// The end of a run that a guard refused.
+pub(crate) fn refused(refusal: &Refusal, results: Vec<CheckResult>) -> Box<Failing> {
+    let mut problem =
+        Problem::new(refusal.code, refusal.what.clone()).class(FailureClass::Guard).why(refusal.why).fix(refusal.fix);
+    problem.checks = results;
+    Failing::problem(problem)
+}
+
 fn failed_checks(verdict: Verdict) -> Box<Failing> {
     let failures: Vec<String> = verdict
         .failures()
@@ -216,7 +224,7 @@ const fn way_out(code: ErrorCode) -> &'static str {
     }
 }
 
-fn row_of(result: &CheckResult) -> CheckRow {
+pub(crate) fn row_of(result: &CheckResult) -> CheckRow {
     CheckRow {
         phase: match result.phase {
             Phase::Source => CheckPhase::Source,

@@ -44,6 +44,8 @@ pub enum ErrorKind {
         /// The connection may still be working and must not be used again.
         in_doubt: bool,
     },
+    /// The caller has seen old rows against new ones and does not want the publish: it knows why.
+    Refused,
     /// What had to happen elsewhere before the last statements did not: the caller knows why.
     NotReady,
     /// The interval holds rows in the target although the caller said it must be empty.
@@ -159,6 +161,7 @@ impl PublishError {
             | ErrorKind::NoRow
             | ErrorKind::NoReceipt
             | ErrorKind::NotReady
+            | ErrorKind::Refused
             | ErrorKind::Driver => self.0.db().and_then(|db| SqlState::parse(db.code().code())),
         }
     }
@@ -267,6 +270,7 @@ impl Inner {
             ErrorKind::SettingMoved { name } => {
                 format!("the session setting {name} does not have the value it was given")
             }
+            ErrorKind::Refused => "what it would change was refused, and nothing is published".to_owned(),
             ErrorKind::NotReady => "what had to be on record before it is not".to_owned(),
             ErrorKind::NoRow => "returned no row where one is needed".to_owned(),
             ErrorKind::NoReceipt => {

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use futures_util::future::join;
+use futures_util::future::{BoxFuture, join};
 use serde_json::Value;
 use thrice_core::column_bounds::ColumnBounds;
 use tokio::time::timeout;
@@ -26,7 +26,7 @@ use crate::{
     staging::Staged,
     statement::Statement,
     statement_cache::StatementCache,
-    steps::{Ask, Param, Steps, answered, one_row},
+    steps::{Answer, Ask, Param, Steps, answered, one_row},
     strategy::{Counts, PublishPlan, Writes},
     target::Target,
 };
@@ -141,20 +141,26 @@ pub struct Published {
 /// Publishes. The caller keeps the connection only where the outcome is not [`PublishOutcome::Unknown`] and the error
 /// says that it is not lost.
 pub async fn publish(client: &mut Client, request: &PublishRequest<'_>) -> PublishOutcome {
-    publish_when(client, request, std::future::ready(true)).await
+    publish_when(client, request, std::future::ready(true), None).await
 }
+
+/// Asked with old rows against new ones, as [`Published::comparison`] has them: under the locks of [`Gate::first`], and before
+/// any old row is touched. Where it answers `false` the publish rolls back with [`ErrorKind::Refused`].
+pub type Judge<'j> = dyn Fn(&Value) -> BoxFuture<'j, bool> + Sync + 'j;
 
 /// The same, while `ready` is under way: what must have happened elsewhere before the statements of [`Gate::last`] run,
 /// such as a record that they look for. Where it answers `false` the publish rolls back with [`ErrorKind::NotReady`].
+/// `judge` is asked where old rows are compared with new ones.
 pub async fn publish_when(
     client: &mut Client,
     request: &PublishRequest<'_>,
     ready: impl Future<Output = bool>,
+    judge: Option<&Judge<'_>>,
 ) -> PublishOutcome {
     let transaction = OpenTransaction::new(client, READ_COMMITTED);
     let written = {
         let mut steps = Steps::opening(&transaction, request.stop).keeping(request.statements);
-        write(&mut steps, request, ready).await
+        write(&mut steps, request, ready, judge).await
     };
     let written = match written {
         Ok(written) => written,
@@ -238,6 +244,7 @@ async fn write(
     steps: &mut Steps<'_>,
     request: &PublishRequest<'_>,
     ready: impl Future<Output = bool>,
+    judge: Option<&Judge<'_>>,
 ) -> Result<Written, PublishError> {
     let mut begin = Pins::timeouts(request.timeouts).and(Pins::checksum()).and(Pins::tool());
     begin.push("application_name", request.application_name);
@@ -249,7 +256,7 @@ async fn write(
     }
     let writing = async {
         let row = lock(steps, request, &begin).await?;
-        let rows = write_rows(steps, request).await?;
+        let rows = write_rows(steps, request, judge).await?;
         Ok::<_, PublishError>((row, rows))
     };
     let (written, is_ready) = join(writing, ready).await;
@@ -334,7 +341,11 @@ struct Rows {
 
 /// Runs the plan under the settings that the target's own triggers expect, and reads back what the interval holds then;
 /// what it held before, where that is asked, under the settings that the transaction began with.
-async fn write_rows(steps: &Steps<'_>, request: &PublishRequest<'_>) -> Result<Rows, PublishError> {
+async fn write_rows(
+    steps: &Steps<'_>,
+    request: &PublishRequest<'_>,
+    judge: Option<&Judge<'_>>,
+) -> Result<Rows, PublishError> {
     let (look, bounds) = (read_back_text(request), bounds::params(request.bounds));
     let plan = &request.plan.steps;
     let reads_before = !plan.is_empty() && request.existing_rows == ExistingRows::Receipted;
@@ -346,6 +357,18 @@ async fn write_rows(steps: &Steps<'_>, request: &PublishRequest<'_>) -> Result<R
         asks.push((Ask::again(checksum::READ, &look, &bounds), None));
         asks.push((Ask::repeated(request.staged.comes_again, comparison::COMPARE, &compare, &bounds), None));
     }
+    let (mut before, mut compared) = (None, None);
+    if reads_before && let Some(judge) = judge {
+        // a flight of its own: what is refused has written nothing, and fired no trigger
+        let answers = steps.ask_in_steps(&std::mem::take(&mut asks), request.probe).await?;
+        (before, compared) = old_against_new(answers)?;
+        if let Some(compared) = &compared
+            && !judge(compared).await
+        {
+            return Err(PublishError::new(comparison::COMPARE, ErrorKind::Refused));
+        }
+    }
+    let asked_before = asks.len();
     if !plan.is_empty() {
         asks.extend(Pins::own_path(request.session).map(|ask| (ask, None)));
         asks.push((set_theirs.ask(), None));
@@ -373,12 +396,18 @@ async fn write_rows(steps: &Steps<'_>, request: &PublishRequest<'_>) -> Result<R
             Counts::Kept => {}
         }
     }
-    let (mut before, mut comparison) = (None, None);
-    if reads_before {
-        comparison = Some(comparison::read(answers.swap_remove(1))?);
-        before = Some(checksum::content(answers.swap_remove(0))?);
+    if asked_before > 0 {
+        answers.truncate(asked_before);
+        (before, compared) = old_against_new(answers)?;
     }
-    Ok(Rows { before, deleted, inserted, updated, content: checksum::content(content)?, comparison })
+    Ok(Rows { before, deleted, inserted, updated, content: checksum::content(content)?, comparison: compared })
+}
+
+/// What the interval held, and how it differs from what is staged.
+fn old_against_new(answers: Vec<Answer>) -> Result<(Option<Content>, Option<Value>), PublishError> {
+    let mut answers = answers.into_iter();
+    let before = answers.next().map(checksum::content).transpose()?;
+    Ok((before, answers.next().map(comparison::read).transpose()?))
 }
 
 async fn check_written(steps: &Steps<'_>, request: &PublishRequest<'_>, rows: &Rows) -> Result<(), PublishError> {

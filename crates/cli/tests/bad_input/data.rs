@@ -93,3 +93,14 @@ fn b100() {
     told.shown();
     nothing_published(&told);
 }
+
+#[test]
+fn b99() {
+    let mut told = shop::bad_on("b99_too_many_rows_vanish", ErrorCode::TooManyVanish);
+    assert_eq!(told.place().run(DAY).code, Some(0));
+    told.scratch().execute(
+        "delete from ods.orders where order_time >= '2026-03-24 00:00+09' and store_id not in \
+         (select store_id from mart.daily_order_summary order by store_id limit 38)",
+    );
+    told.call(DAY).shown();
+}

@@ -153,6 +153,16 @@ fn b51() {
 }
 
 #[test]
+fn b52() {
+    let mut told = bad("b52_not_a_percentage", ErrorCode::BadPercent);
+    for guard in ["removed = \"130\"", "shrink = \"30\"", "changed = { max = 0.3 }", "shrink = \"130%\""] {
+        told.given(guard, append(TOML, &format!("\n[guards]\n{guard}\n"))).call("lint");
+    }
+    let check = "null_rate = { column = \"store_id\", max = \"1\" }";
+    told.given(check, append(TOML, &format!("\n[[checks]]\n{check}\n"))).call("lint").shown();
+}
+
+#[test]
 fn b53() {
     let mut told = bad("b53_never_final", ErrorCode::LatePolicyContradicts);
     for policy in ["revisit = [1, 3]\nfinal_after = 4", "window = 3\nfinal_after = 3", "final_after = 1"] {

@@ -50,6 +50,7 @@ pages! {
     staging "concepts/staging.md";
     strategies "concepts/strategies.md";
     checks "concepts/checks.md";
+    guards "concepts/guards.md";
 }
 
 #[test]

@@ -62,7 +62,9 @@ fn they_are_schemas_of_the_draft_that_they_name() {
 fn place<'s>(schema: &'s Value, table: &str) -> &'s Value {
     table.split('.').filter(|name| !name.is_empty()).fold(schema, |schema, name| {
         let inner = &schema["properties"][name];
-        inner.get("items").unwrap_or(inner)
+        // a share, or a table that has it
+        let or_table = || inner["anyOf"].get(1).filter(|other| other.get("properties").is_some());
+        inner.get("items").or_else(or_table).unwrap_or(inner)
     })
 }
 
@@ -108,6 +110,12 @@ fn with(key: &Key, value: &str) -> String {
         _ => line,
     };
     match key.table {
+        // keys are counted where there are some
+        "guards" => without.replace("[target]\n", "[target]\nkey = [\"day\"]\n") + "[guards]\n" + &line,
+        table if table.starts_with("guards.") => {
+            let max = if key.name == "max" { "" } else { "max = \"1%\"\n" };
+            without.replace("[target]\n", "[target]\nkey = [\"day\"]\n") + &format!("[{table}]\n{max}{line}")
+        }
         "" => line + &without,
         "checks" if matches!(key.name, "name" | "severity") => {
             format!("{without}[[checks]]\nunique = [\"day\"]\n{line}")
@@ -179,6 +187,18 @@ fn values(key: &Key) -> (Vec<String>, &'static [&'static str]) {
         (Kind::Percent, _) => (
             owned(&["\"0%\"", "\"1%\"", "\"12.5%\"", "\"99.9999%\"", "\"100%\"", "\"100.0%\""]),
             &["1", "0.01", "\"1\"", "\"101%\"", "\"-1%\"", "\"100.1%\"", "\"\""],
+        ),
+        (Kind::PercentOrTable, _) => (
+            owned(&["\"0%\"", "\"50%\"", "{ max = \"50%\" }", "{ max = \"50%\", on_violation = \"warn\" }"]),
+            &[
+                "50",
+                "\"50\"",
+                "\"130%\"",
+                "{}",
+                "{ on_violation = \"warn\" }",
+                "{ max = \"50\" }",
+                "{ max = \"5%\", min = \"1%\" }",
+            ],
         ),
         (Kind::Bound, _) => (owned(&["0", "-1.5", "\"a\"", "2026-01-01"]), &["true", "[1]"]),
         (Kind::Values, _) => (

@@ -206,8 +206,22 @@ fn b51_durations() {
 }
 
 #[test]
-fn b52_to_b58_are_refused_by_name() {
-    assert_snapshot!("b52_guards", rest!("[guards]\nremoved = \"130\""));
+fn b52_guards() {
+    for (name, guards) in [
+        ("too_much", "removed = \"130\""),
+        ("no_sign", "shrink = \"30\""),
+        ("a_number", "shrink = 30"),
+        ("no_limit", "shrink = { on_violation = \"warn\" }"),
+        ("another_word", "shrink = { max = \"30%\", on_violation = \"error\" }"),
+        ("another_guard", "max_drop = \"30%\""),
+        ("without_a_key", "removed = \"30%\"\nchanged = \"5%\""),
+    ] {
+        assert_snapshot!(format!("b52_{name}"), rest!(&format!("[guards]\n{guards}")));
+    }
+}
+
+#[test]
+fn b53_to_b58_are_refused_by_name() {
     assert_snapshot!("b53_late_data", rest!("[late_data]\nrevisit = [1]\nfinal_after = 3"));
     assert_snapshot!("b54_late_data", rest!("[late_data]\nrevisit = [1, 3]\nclose_after = 2"));
     assert_snapshot!("b55_lane", top!("lane = \"fast\""));
