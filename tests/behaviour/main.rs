@@ -5,6 +5,7 @@
 mod cases;
 mod checks;
 mod cron;
+mod diff;
 mod due;
 mod guard_limits;
 mod guards;

@@ -8,7 +8,7 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use thrice_core::time::Timestamp;
 
 pub(crate) use self::of_partitions::{
-    Adopt, Closing, Gc, Intervals, Ledger, Recut, Require, RollbackArgs, Show, Status, Why,
+    Adopt, Closing, Diff, Gc, Intervals, Ledger, Recut, Require, RollbackArgs, Show, Status, Why,
 };
 
 /// The first screen: the commands in groups, in the order in which one meets them.
@@ -24,6 +24,7 @@ Run      run        what is due, or the partitions that you name
 Look     status     calendar of partitions
          show       one partition, its runs and checks
          why        what a partition waits for or failed of, and what to do
+         diff       what a run would change, or what the last publish has
          intervals  where intervals begin and end, and when each is due
          ledger     runs of all pipelines, newest first
          explain    what an error code means and what to do
@@ -178,6 +179,11 @@ pub(crate) enum Command {
         after_help = "Examples:\n  thrice explain TH0531\n  thrice explain\n  thrice explain TH0531 --json\n\nExit codes: 0 shown, 2 no such code"
     )]
     Explain(Explain),
+    /// Compare the published rows of a partition with what its query gives now, or with the rows they replaced
+    #[command(
+        after_help = "Examples:\n  thrice diff daily_order_summary 2026-03-24\n  thrice diff daily_order_summary 2026-03-24 --against kept\n  thrice diff daily_order_summary 2026-03-24 --limit 100 --json\n\nValues of rows are shown on a terminal, and elsewhere where --limit asks for them; nothing is stored\n\nExit codes: 0 compared, 2 usage or config, 5 nothing is kept, 7 unavailable, 8 SQL failed, 130/143 stopped"
+    )]
+    Diff(Diff),
     /// Put back the rows that a publish replaced
     #[command(
         after_help = "Examples:\n  thrice rollback daily_order_summary 2026-03-24 --reason \"the correction was wrong\"\n  thrice rollback daily_order_summary 2026-03-24 --to-attempt 1 --reason \"both corrections were wrong\" --yes\n  thrice rollback daily_order_summary 2026-03-24 --reason \"the correction was wrong\" --dry-run --json\n\nRows are kept where keep_old_for under [target] says so; a rollback is a run and keeps what it replaces for 7 days\n\nExit codes: 0 put back, 2 usage or config, 5 nothing is kept, not agreed, closed, or a newer publish came in between, 7 unavailable, 8 SQL failed, 9 a COMMIT is unresolved: run again, 130/143 stopped"

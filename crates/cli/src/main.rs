@@ -85,6 +85,7 @@ async fn dispatch(cli: &Cli, output: Output) -> Outcome<Exit> {
         Command::Adopt(args) => Box::pin(commands::adopt::run(global, args, output)).await,
         Command::Close(args) => Box::pin(commands::closing::run(global, args, Direction::Close, output)).await,
         Command::Reopen(args) => Box::pin(commands::closing::run(global, args, Direction::Reopen, output)).await,
+        Command::Diff(args) => Box::pin(commands::diff::run(global, args, output)).await,
         Command::Rollback(args) => Box::pin(commands::rollback::run(global, args, output)).await,
         Command::Gc(args) => Box::pin(commands::gc::run(global, args, output)).await,
         Command::Recut(args) => Box::pin(commands::recut::run(global, args, output)).await,

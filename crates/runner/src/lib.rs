@@ -37,6 +37,7 @@
 mod adopt_existing_rows;
 mod attempt;
 mod claim;
+mod difference;
 pub mod failpoints;
 mod failure;
 mod guarding;
@@ -57,6 +58,7 @@ mod validate;
 mod way_out;
 
 pub use adopt_existing_rows::Adoption;
+pub use difference::Against;
 pub use job::{Job, Limits, Param};
 pub use prepare::{Examined, Examiner, NotPrepared, Prepared, keep_definition, may_register, recut};
 pub use problem::{of_connect as problem_of_connect, of_ledger as problem_of_ledger, of_publish as problem_of_publish};

@@ -72,6 +72,7 @@ pub mod cancel;
 pub mod checksum;
 pub mod columns;
 mod comparison;
+pub mod diff;
 pub mod error;
 pub mod finding;
 pub mod history;

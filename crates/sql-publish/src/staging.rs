@@ -195,7 +195,7 @@ async fn end(
 
 const COMMIT: &str = "commit the staging table";
 
-async fn fill(steps: &mut Steps<'_>, request: &StageRequest<'_>) -> Result<Staged, PublishError> {
+pub(crate) async fn fill(steps: &mut Steps<'_>, request: &StageRequest<'_>) -> Result<Staged, PublishError> {
     let StageRequest { target, columns, query, staging, .. } = request;
     let mut begin = Pins::timeouts(request.timeouts).and(Pins::query(request.session));
     // a crash that loses this transaction loses the rows with their record: nothing is gained by waiting for the disk

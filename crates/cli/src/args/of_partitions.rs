@@ -62,6 +62,23 @@ pub(crate) struct Closing {
     pub(crate) reason: Option<String>,
 }
 
+/// `thrice diff`
+#[derive(Debug, Args)]
+pub(crate) struct Diff {
+    /// Pipeline
+    #[arg(value_name = "P")]
+    pub(crate) pipeline: String,
+    /// Interval
+    #[arg(value_name = "K", allow_negative_numbers = true)]
+    pub(crate) key: String,
+    /// Instead of running the query: the rows that the newest publish replaced (`kept`), or those of run N
+    #[arg(long, value_name = "kept|N")]
+    pub(crate) against: Option<String>,
+    /// Show the values of so many rows that differ
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<u32>,
+}
+
 /// `thrice rollback`
 #[derive(Debug, Args)]
 pub(crate) struct RollbackArgs {

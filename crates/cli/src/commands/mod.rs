@@ -4,6 +4,7 @@ pub(crate) mod adopt;
 pub(crate) mod closing;
 pub(crate) mod config;
 pub(crate) mod demo;
+pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod export;

@@ -102,7 +102,7 @@ fn run_lines(run: &RunRow) -> Vec<String> {
 }
 
 /// `    100 → 101 rows   keys +1 ~3 -0 =97   total 12.00 → 13.50`: what a publish replaced, as its receipt says.
-fn compared_line(comparison: &Value) -> Option<String> {
+pub(crate) fn compared_line(comparison: &Value) -> Option<String> {
     let number = |of: &str, name: &str| comparison[of][name].as_i64();
     let mut parts = vec![format!("{} → {} rows", number("rows", "before")?, number("rows", "after")?)];
     if let (Some(added), Some(changed), Some(removed), Some(equal)) =
