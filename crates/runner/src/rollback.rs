@@ -73,7 +73,7 @@ impl Runner {
         self.patience = Patience::of(stop);
         let asking = self.patience.ledger(self.ledger().receipts_of(&cut, partition.interval.start()));
         let receipts = asking.await.map_err(|error| problem::of_ledger(&error))?;
-        let chain = Chain::of(&receipts, to)?;
+        let chain = Chain::of(&receipts, to).map_err(|problem| *problem)?;
         let timeouts = job.limits.checking();
         let over = self.patience.token();
         let client = self.client().await?;
@@ -117,10 +117,10 @@ struct Chain<'r> {
 
 impl<'r> Chain<'r> {
     /// `receipts` are newest first.
-    fn of(receipts: &'r [KeptReceipt], to: Option<i32>) -> Result<Self, Problem> {
+    fn of(receipts: &'r [KeptReceipt], to: Option<i32>) -> Result<Self, Box<Problem>> {
         // the others left the rows as they were
         let moved: Vec<&KeptReceipt> = receipts.iter().filter(|receipt| receipt.kind != "unchanged").collect();
-        let Some(from) = moved.first().copied() else { return Err(nothing_published()) };
+        let Some(from) = moved.first().copied() else { return Err(nothing_published().into()) };
         let at = match to {
             None => 1,
             Some(to) => {
@@ -132,7 +132,7 @@ impl<'r> Chain<'r> {
                     } else {
                         format!("one of {}", known.join(", "))
                     };
-                    return Err(refused(ErrorCode::NothingKept, format!("run #{to} has no receipt")).fix(fix));
+                    return Err(refused(ErrorCode::NothingKept, format!("run #{to} has no receipt")).fix(fix).into());
                 };
                 // an unchanged run stands for the rows that it found
                 moved.iter().position(|receipt| receipt.attempt_id <= asked.attempt_id).unwrap_or(moved.len())
@@ -140,11 +140,13 @@ impl<'r> Chain<'r> {
         };
         if at == 0 {
             let what = format!("the rows of run #{} are the ones that are there", to.unwrap_or(from.attempt_no));
-            return Err(refused(ErrorCode::NothingKept, what).fix("name an older run: thrice show P K lists them"));
+            return Err(refused(ErrorCode::NothingKept, what)
+                .fix("name an older run: thrice show P K lists them")
+                .into());
         }
         let Some(to) = moved.get(at).copied() else {
             let what = format!("run #{} was the first publish of the partition", from.attempt_no);
-            return Err(nothing_kept(what, "there is nothing older to put back"));
+            return Err(nothing_kept(what, "there is nothing older to put back").into());
         };
         let mut undone = Vec::new();
         let mut relation: Option<&str> = None;
@@ -153,16 +155,16 @@ impl<'r> Chain<'r> {
                 (Some(kept), Some(_)) => kept,
                 (Some(_), None) => {
                     let what = format!("the rows that run #{} replaced are no longer kept", receipt.attempt_no);
-                    return Err(nothing_kept(what, "their time was over, and `thrice gc` deleted them"));
+                    return Err(nothing_kept(what, "their time was over, and `thrice gc` deleted them").into());
                 }
                 (None, _) => {
                     let what = format!("the rows that run #{} replaced were not kept", receipt.attempt_no);
-                    return Err(nothing_kept(what, "keep_old_for under [target] was 0 then"));
+                    return Err(nothing_kept(what, "keep_old_for under [target] was 0 then").into());
                 }
             };
             if relation.is_some_and(|relation| relation != kept) {
                 let what = format!("run #{} published other columns than those before it", receipt.attempt_no);
-                return Err(nothing_kept(what, "kept rows of different columns cannot be put together"));
+                return Err(nothing_kept(what, "kept rows of different columns cannot be put together").into());
             }
             relation = Some(kept);
             undone.push(Undone { publish: receipt.attempt_id, whole: receipt.strategy != "merge" });

@@ -18,7 +18,8 @@ use thrice_sql_publish::{
 #[cfg(test)]
 mod given {
     use super::{
-        ColumnMap, Identifier, IntervalColumnType, Parts, PublishPlan, StagingName, TableName, Target, delete_insert,
+        ColumnMap, Identifier, IntervalColumnType, Parts, PublishPlan, StagingName, TableName, Target, TargetColumn,
+        ValueSource, delete_insert,
     };
 
     pub(crate) fn names(names: &[&str]) -> Vec<Identifier> {
@@ -58,6 +59,24 @@ mod given {
             .collect();
         format!("-- {} writes {:?}\n{}", plan.strategy, plan.writes, steps.join("\n"))
     }
+
+    /// A target of four columns, with the types that a comparison looks at.
+    pub(crate) fn daily() -> Target {
+        let mut daily = target("mart.daily", "the \"day\"", &["the \"day\"", "store"], Some("updated at"));
+        for (name, base_type) in [("the \"day\"", 1082), ("store", 20), ("total", 1700), ("note", 25)] {
+            daily.columns.push(TargetColumn {
+                name: Identifier::new(name).unwrap(),
+                type_name: String::new(),
+                type_oid: base_type,
+                base_type: Some(base_type),
+                not_null: false,
+                has_default: false,
+                source: ValueSource::Writer,
+                lacks: None,
+            });
+        }
+        daily
+    }
 }
 
 #[test]
@@ -72,27 +91,9 @@ fn delete_insert_without_key() {
     insta::assert_snapshot!(given::text(&given::plan(&target, &given::columns(&["the \"day\"", "n"]))));
 }
 
-/// A target of four columns, with the types that a comparison looks at.
-fn daily() -> Target {
-    let mut target = given::target("mart.daily", "the \"day\"", &["the \"day\"", "store"], Some("updated at"));
-    for (name, base_type) in [("the \"day\"", 1082), ("store", 20), ("total", 1700), ("note", 25)] {
-        target.columns.push(TargetColumn {
-            name: Identifier::new(name).unwrap(),
-            type_name: String::new(),
-            type_oid: base_type,
-            base_type: Some(base_type),
-            not_null: false,
-            has_default: false,
-            source: ValueSource::Writer,
-            lacks: None,
-        });
-    }
-    target
-}
-
 #[test]
 fn merge_of_a_complete_interval() {
-    let target = daily();
+    let target = given::daily();
     let (columns, staging) =
         (given::columns(&["the \"day\"", "store", "total", "note"]), StagingName::of("1", "1").unwrap());
     let plan =
@@ -102,7 +103,7 @@ fn merge_of_a_complete_interval() {
 
 #[test]
 fn plans_that_keep_what_they_replace() {
-    let target = daily();
+    let target = given::daily();
     let (columns, staging) =
         (given::columns(&["the \"day\"", "store", "total", "note"]), StagingName::of("1", "1").unwrap());
     let history = HistoryTable::of(&target, &columns).unwrap();
@@ -118,7 +119,7 @@ fn plans_that_keep_what_they_replace() {
 
 #[test]
 fn queries_that_put_old_rows_back() {
-    let target = daily();
+    let target = given::daily();
     let columns = given::columns(&["the \"day\"", "store", "total", "note"]);
     let history = HistoryTable::of(&target, &columns).unwrap();
     let day = ColumnBounds::Dates { start: date(2026, 3, 24), end: date(2026, 3, 25) };

@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use serde_json::{Value, json};
 use thrice_core::code::ErrorCode;
 use thrice_core::text::printable;
-use thrice_runner::{Against, Examiner, Rollback};
+use thrice_runner::{Against, Examined, Examiner, Rollback};
 use thrice_sql_publish::columns::ColumnMap;
 use thrice_sql_publish::diff::{Difference, Sample};
 use thrice_sql_publish::target::Target;
@@ -50,9 +50,9 @@ pub(crate) async fn run(global: &Global, args: &Diff, output: Output) -> Outcome
         None => {
             let first = loaded.first();
             let sample = first.as_ref().unwrap_or(partition);
-            let examined = Box::pin(examiner.examine(&loaded.job, sample, &stop.token)).await;
-            let examined = examined.map_err(|error| loaded.placed(error))?;
-            (examined.target, examined.columns, None)
+            let looking = Box::pin(examiner.examine(&loaded.job, sample, &stop.token)).await;
+            let Examined { target, columns, .. } = looking.map_err(|error| loaded.placed(error))?;
+            (target, columns, None)
         }
         Some(to) => kept(global, &project, loaded, &database, partition, to, &stop).await?,
     };
@@ -74,7 +74,7 @@ pub(crate) async fn run(global: &Global, args: &Diff, output: Output) -> Outcome
     output.lines(lines(loaded, partition.key.as_str(), kept.as_ref(), &target, &names, &found));
     let shown = i64::try_from(found.samples.len()).unwrap_or(i64::MAX);
     if shows_values && shown == most && shown > 0 {
-        output.note(format!("the first {shown} rows that differ are shown; --limit N shows more"));
+        output.note(format!("only {shown} of the rows that differ may be shown here; --limit N shows more"));
     }
     output.object(json!({
         "schema": "thrice.diff/1",

@@ -100,15 +100,17 @@ pub(crate) async fn run(global: &Global, args: &Gc, output: Output) -> Outcome<E
 
 /// Bytes for people.
 fn size(bytes: i64) -> String {
-    let units = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let mut amount = bytes as f64;
-    let mut unit = 0;
-    while amount >= 1024.0 && unit + 1 < units.len() {
-        amount /= 1024.0;
+    let units = ["KiB", "MiB", "GiB", "TiB"];
+    if bytes < 1024 {
+        return format!("{bytes} B");
+    }
+    // in tenths of the unit
+    let (mut tenths, mut unit) = (bytes.saturating_mul(10) / 1024, 0);
+    while tenths >= 10_240 && unit + 1 < units.len() {
+        tenths /= 1024;
         unit += 1;
     }
-    let digits = usize::from(unit > 0);
-    format!("{amount:.digits$} {}", units[unit])
+    format!("{}.{} {}", tenths / 10, tenths % 10, units.get(unit).copied().unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -69,7 +69,9 @@ pub(crate) async fn run(global: &Global, args: &RollbackArgs, output: Output) ->
             done.attempt_no,
             rollback.to.attempt_no
         )),
-        _ => output.line(sentence(&loaded.job.name, &report, begun.elapsed(), output.color)),
+        Ended::Unchanged(_) | Ended::Failed(_) | Ended::Refused(_) | Ended::Held(_) | Ended::Unknown(_) => {
+            output.line(sentence(&loaded.job.name, &report, begun.elapsed(), output.color));
+        }
     }
     if let Some(problem) = report.outcome.problem() {
         let mut fault = placed(loaded, partition, problem);
