@@ -16,6 +16,7 @@ mod retry;
 mod rollback;
 mod server_gone;
 mod server_time;
+mod swap;
 mod whole_table;
 mod zone_rules;
 

@@ -9,7 +9,12 @@ const SETUP: &str = "create schema d; create table d.src (day date, shop int, am
     create table d.t (day date, shop int, amount numeric(9,2) not null, note text, at timestamptz, primary key (day, shop))";
 const SQL: &str = "select day, shop, amount, note from d.src where day = :interval_date";
 const AS_OF: &str = "--as-of 2026-03-26T00:00:00Z";
-const STRATEGIES: [&str; 2] = ["", "strategy = \"merge\"\nrows = \"complete\"\n"];
+const SWAPPED: &str = "strategy = \"partition_swap\"\n";
+const STRATEGIES: [&str; 3] = ["", "strategy = \"merge\"\nrows = \"complete\"\n", SWAPPED];
+
+fn setup(strategy: &str) -> String {
+    if strategy == SWAPPED { format!("{SETUP} partition by range (day)") } else { SETUP.to_owned() }
+}
 /// All of the table but the time of its publish.
 const ALL: &str =
     "select day || ' ' || shop || ' ' || amount || ' ' || coalesce(note, '-') from d.t order by day, shop";
@@ -33,7 +38,8 @@ async fn checksum(bench: &Bench) -> Result<String> {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_replaced_comes_back_with_its_checksum() -> Result<()> {
     for strategy in STRATEGIES {
-        let bench = Bench::new("UTC", SETUP, &[days(&format!("keep_old_for = \"7d\"\n{strategy}"))]).await?;
+        let kept = days(&format!("keep_old_for = \"7d\"\n{strategy}"));
+        let bench = Bench::new("UTC", &setup(strategy), &[kept]).await?;
         bench.call(&format!("run {AS_OF}"))?.expect_code(0);
         let (first, first_sum) = (bench.db.rows(ALL).await?, checksum(&bench).await?);
         bench

@@ -20,6 +20,7 @@ fn number(name: &str, default: u32) -> Result<u32> {
 
 const REPLACED: &str = "";
 const MERGED: &str = "strategy = \"merge\"\nrows = \"complete\"\nkey = [\"at\"]\n";
+const SWAPPED: &str = "strategy = \"partition_swap\"\n";
 
 fn pipeline(sql: &str, strategy: &str) -> PipelineText {
     let toml = format!(
@@ -42,17 +43,16 @@ async fn bench(sql: &str) -> Result<Bench> {
 
 /// Six days of 300 rows. A publish that writes while another one does fails: the trigger takes a lock without waiting.
 async fn bench_of(sql: &str, strategy: &str) -> Result<Bench> {
-    Bench::new(
-        "Asia/Seoul",
+    let cut = if strategy == SWAPPED { " partition by range (at)" } else { "" };
+    let setup = format!(
         "create schema c;
          create sequence c.marks;
          create table c.src (at timestamptz, v int);
          insert into c.src select '2025-04-30 15:00Z'::timestamptz + n * interval '4 minutes 48 seconds', 1 from generate_series(0, 1799) n;
-         create table c.t (at timestamptz not null, v int, mark bigint);
-         create index on c.t (at)",
-        &[pipeline(sql, strategy)],
-    )
-    .await
+         create table c.t (at timestamptz not null, v int, mark bigint){cut};
+         create index on c.t (at)"
+    );
+    Bench::new("Asia/Seoul", &setup, &[pipeline(sql, strategy)]).await
 }
 
 /// On one partition two publishes never write at the same time.
@@ -117,7 +117,10 @@ async fn readers_see_the_old_or_the_new_rows(strategy: &str) -> Result<()> {
     let mut readers = Vec::new();
     for _ in 0..2 {
         readers.push(tokio::spawn(read_committed(bench.db.connect().await?, Arc::clone(&done))));
-        readers.push(tokio::spawn(repeatable_read(bench.db.connect().await?, Arc::clone(&done))));
+        // the documented exception: a snapshot from before a swap reads the table that came, where it holds nothing yet
+        if strategy != SWAPPED {
+            readers.push(tokio::spawn(repeatable_read(bench.db.connect().await?, Arc::clone(&done))));
+        }
     }
     // old: 300 rows of 1. new: 450 rows of 7
     let to_new = "update c.src set v = 7 where at >= '2025-05-01 15:00Z' and at < '2025-05-02 15:00Z';
@@ -147,7 +150,10 @@ async fn readers_see_the_old_or_the_new_rows(strategy: &str) -> Result<()> {
 /// Both processes want the same partition: never both at once in the target, and whoever comes second waits or says so.
 async fn two_processes_on_one_partition(strategy: &str) -> Result<()> {
     let bench = bench_of(MARKED, strategy).await?;
-    bench.db.execute(ALONE).await?;
+    // a swap fires no triggers: one that would not hear of it is refused
+    if strategy != SWAPPED {
+        bench.db.execute(ALONE).await?;
+    }
     let mut held = 0;
     for round in 0..number("THRICE_RACE_ROUNDS", 10)? {
         bench.db.execute(&format!("update c.src set v = {round}")).await?;
@@ -155,7 +161,11 @@ async fn two_processes_on_one_partition(strategy: &str) -> Result<()> {
         let plan = [
             "",
             "stage_filled=return(sleep:100)",
-            "publish_deleted=return(sleep:150)",
+            if strategy == SWAPPED {
+                "publish_attached=return(sleep:150)"
+            } else {
+                "publish_deleted=return(sleep:150)"
+            },
             "publish_receipt=return(sleep:2500)",
         ];
         let plan = plan[usize::try_from(round % 4)?];
@@ -204,8 +214,9 @@ async fn two_processes_on_all_that_is_due(strategy: &str) -> Result<()> {
 
 async fn two_processes_on_different_partitions(strategy: &str) -> Result<()> {
     let bench = bench_of(MARKED, strategy).await?;
+    let place = if strategy == SWAPPED { "publish_attached" } else { "publish_written" };
     for round in 0..number("THRICE_RACE_ROUNDS", 10)? {
-        let one = bench.thrice("run t 2025-05-02").failpoints("publish_written=return(sleep:200)").start()?;
+        let one = bench.thrice("run t 2025-05-02").failpoints(&format!("{place}=return(sleep:200)")).start()?;
         let other = bench.thrice("run t 2025-05-03").start()?;
         one.wait_at_most(LIMIT)?.expect_code(0);
         other.wait_at_most(LIMIT)?.expect_code(0);
@@ -325,7 +336,7 @@ async fn a_stopped_worker_that_holds_the_lock() -> Result<()> {
 
 /// Each race by each strategy.
 macro_rules! by_each_strategy {
-    ($($race:ident $replaced:ident $merged:ident;)*) => {
+    ($($race:ident $replaced:ident $merged:ident $swapped:ident;)*) => {
         $(
             #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
             async fn $replaced() -> Result<()> {
@@ -336,13 +347,18 @@ macro_rules! by_each_strategy {
             async fn $merged() -> Result<()> {
                 $race(MERGED).await
             }
+
+            #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+            async fn $swapped() -> Result<()> {
+                $race(SWAPPED).await
+            }
         )*
     };
 }
 
 by_each_strategy! {
-    readers_see_the_old_or_the_new_rows readers_of_replaced_rows readers_of_merged_rows;
-    two_processes_on_one_partition two_replace_one_partition two_merge_one_partition;
-    two_processes_on_all_that_is_due two_replace_all_that_is_due two_merge_all_that_is_due;
-    two_processes_on_different_partitions two_replace_different_partitions two_merge_different_partitions;
+    readers_see_the_old_or_the_new_rows readers_of_replaced_rows readers_of_merged_rows readers_of_swapped_rows;
+    two_processes_on_one_partition two_replace_one_partition two_merge_one_partition two_swap_one_partition;
+    two_processes_on_all_that_is_due two_replace_all_that_is_due two_merge_all_that_is_due two_swap_all_that_is_due;
+    two_processes_on_different_partitions two_replace_different_partitions two_merge_different_partitions two_swap_different_partitions;
 }

@@ -31,8 +31,23 @@ fn pipeline(budget: &str, strategy: &str) -> PipelineText {
 }
 
 const REPLACED: &str = "";
-/// It keeps what it replaces.
+/// It keeps what it replaces, and so does a swap.
 const MERGED: &str = "strategy = \"merge\"\nrows = \"complete\"\nkeep_old_for = \"1d\"\n";
+const SWAPPED: &str = "strategy = \"partition_swap\"\nkeep_old_for = \"1d\"\n";
+
+/// Whether a publish by the strategy meets the place.
+fn passes(point: &str, strategy: &str) -> bool {
+    match point {
+        failpoints::PUBLISH_UPDATED => strategy == MERGED,
+        failpoints::PUBLISH_KEPT => strategy != REPLACED,
+        failpoints::PREPARE_FILLED
+        | failpoints::AFTER_PREPARE
+        | failpoints::PUBLISH_DETACHED
+        | failpoints::PUBLISH_ATTACHED => strategy == SWAPPED,
+        failpoints::PUBLISH_DELETED | failpoints::PUBLISH_WRITTEN => strategy != SWAPPED,
+        _ => true,
+    }
+}
 
 async fn bench(budget: &str) -> Result<Bench> {
     bench_of(budget, REPLACED).await
@@ -40,15 +55,14 @@ async fn bench(budget: &str) -> Result<Bench> {
 
 /// Four days of 200 rows each in a zone with an odd offset. The first three are published, and the second has changed since.
 async fn bench_of(budget: &str, strategy: &str) -> Result<Bench> {
-    let bench = Bench::new(
-        "Asia/Kathmandu",
+    let cut = if strategy == SWAPPED { " partition by range (at)" } else { "" };
+    let setup = format!(
         "create schema k;
          create table k.src (at timestamptz, shop int, v int);
          insert into k.src select '2025-08-31 18:15Z'::timestamptz + n * interval '7 minutes 12 seconds', n % 7, n from generate_series(0, 799) n;
-         create table k.t (at timestamptz not null, shop int, v int, pad text, unique (at, shop))",
-        &[pipeline(budget, strategy)],
-    )
-    .await?;
+         create table k.t (at timestamptz not null, shop int, v int, pad text, unique (at, shop)){cut}"
+    );
+    let bench = Bench::new("Asia/Kathmandu", &setup, &[pipeline(budget, strategy)]).await?;
     bench.call("run --as-of 2025-09-03T18:15:00Z")?.expect_code(0);
     assert_eq!(bench.db.value("select count(*) from k.t").await?, "600");
     assert_eq!(wrong_rows(&bench, 3).await?, "0");
@@ -91,8 +105,8 @@ async fn kill_and_recover(point: &str, round: u32, strategy: &str) -> Result<()>
         .execute("update k.src set v = v + 1000 where at >= '2025-09-01 18:15Z' and at < '2025-09-02 18:15Z'")
         .await?;
     let plan = format!("{point}=return(kill)");
-    // what is published for the first time replaces nothing that could be kept
-    let again = round.is_multiple_of(2) || point == failpoints::PUBLISH_KEPT;
+    // what is published for the first time replaces nothing that could be kept or detached
+    let again = round.is_multiple_of(2) || [failpoints::PUBLISH_KEPT, failpoints::PUBLISH_DETACHED].contains(&point);
     let words = if again { "run t 2025-09-02" } else { "run --as-of 2025-09-04T18:15:00Z" };
     bench.thrice(words).failpoints(&plan).start()?.wait_at_most(Duration::from_mins(1))?.expect_killed();
     // at once, whatever the server is still doing with the session
@@ -129,6 +143,10 @@ async fn kill_and_recover(point: &str, round: u32, strategy: &str) -> Result<()>
     let kept = "select count(*) from pg_class c join thrice.pipeline_run_ledger l on l.staging_relation like '%' || c.relname || '%'
         where c.relnamespace = 'thrice_staging'::regnamespace and c.relkind = 'r' and l.status = 'published'";
     assert_eq!(bench.db.value(kept).await?, "0", "{what}");
+    // what was prepared for a swap is never adopted
+    let prepared =
+        "select count(*) from pg_class where relnamespace = 'thrice_staging'::regnamespace and relname like 'p%'";
+    assert_eq!(bench.db.value(prepared).await?, "0", "{what}");
     sessions_gone(&bench).await?;
     assert_eq!(bench.db.value("select count(*) from thrice.workers w where exists (select from pg_stat_activity a where a.pid = w.backend_pid and a.backend_start = w.backend_start)").await?, "0");
     Ok(())
@@ -140,11 +158,11 @@ macro_rules! at_each {
             #[tokio::test(flavor = "multi_thread")]
             async fn $name() -> Result<()> {
                 for round in 1..=rounds()? {
-                    // places that only a merge passes
-                    if ![failpoints::PUBLISH_KEPT, failpoints::PUBLISH_UPDATED].contains(&failpoints::$point) {
-                        kill_and_recover(failpoints::$point, round, REPLACED).await?;
+                    for strategy in [REPLACED, MERGED, SWAPPED] {
+                        if passes(failpoints::$point, strategy) {
+                            kill_and_recover(failpoints::$point, round, strategy).await?;
+                        }
                     }
-                    kill_and_recover(failpoints::$point, round, MERGED).await?;
                 }
                 Ok(())
             }
@@ -167,12 +185,16 @@ at_each! {
     killed_after_stage AFTER_STAGE
     killed_after_checks AFTER_CHECKS
     killed_after_validate AFTER_VALIDATE
+    killed_when_swapped_in_table_was_filled PREPARE_FILLED
+    killed_after_prepare AFTER_PREPARE
     killed_when_publish_had_begun PUBLISH_BEGUN
     killed_when_partition_was_locked PUBLISH_LOCKED
     killed_when_old_rows_were_deleted PUBLISH_DELETED
     killed_when_old_rows_were_kept PUBLISH_KEPT
     killed_when_rows_were_updated PUBLISH_UPDATED
     killed_when_new_rows_were_written PUBLISH_WRITTEN
+    killed_when_old_partition_was_detached PUBLISH_DETACHED
+    killed_when_new_partition_was_attached PUBLISH_ATTACHED
     killed_when_target_was_read_back PUBLISH_READ_BACK
     killed_when_receipt_was_written PUBLISH_RECEIPT
     killed_after_commit AFTER_COMMIT
@@ -327,9 +349,15 @@ async fn staging_emptied_before_the_publish() -> Result<()> {
 /// After its grace, nothing is left in staging: neither of killed runs nor of published ones.
 #[tokio::test(flavor = "multi_thread")]
 async fn staging_is_swept_after_its_grace() -> Result<()> {
-    // a merge passes every place
-    let bench = bench_of("1s", MERGED).await?;
-    for point in failpoints::ALL {
+    for strategy in [MERGED, SWAPPED] {
+        swept_after_its_grace(strategy).await?;
+    }
+    Ok(())
+}
+
+async fn swept_after_its_grace(strategy: &str) -> Result<()> {
+    let bench = bench_of("1s", strategy).await?;
+    for point in failpoints::ALL.into_iter().filter(|point| passes(point, strategy)) {
         bench
             .db
             .execute("update k.src set v = v + 1 where at >= '2025-09-01 18:15Z' and at < '2025-09-02 18:15Z'")

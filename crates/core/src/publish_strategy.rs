@@ -8,6 +8,8 @@ pub enum PublishStrategy {
     /// Delete the rows whose keys the staged ones no longer have, change those that differ, insert those that are new; rows
     /// that are equal are not touched. The staged rows are the whole interval (`rows = "complete"`).
     MergeComplete,
+    /// Prepare a table beside the target, then let it take the place of the interval's partition.
+    PartitionSwap,
 }
 
 impl PublishStrategy {
@@ -16,19 +18,25 @@ impl PublishStrategy {
         match self {
             Self::DeleteInsert => "delete_insert",
             Self::MergeComplete => "merge",
+            Self::PartitionSwap => "partition_swap",
         }
     }
 
     /// What the query gives: `complete` where rows that it no longer gives are to vanish.
     pub const fn rows(self) -> &'static str {
         match self {
-            Self::DeleteInsert | Self::MergeComplete => "complete",
+            Self::DeleteInsert | Self::MergeComplete | Self::PartitionSwap => "complete",
         }
     }
 
     /// Whether rows of the target are changed in place.
     pub const fn updates(self) -> bool {
         matches!(self, Self::MergeComplete)
+    }
+
+    /// Whether a table takes the place of another: a short exclusive lock instead of written rows.
+    pub const fn swaps(self) -> bool {
+        matches!(self, Self::PartitionSwap)
     }
 }
 
@@ -38,7 +46,8 @@ mod tests {
 
     #[test]
     fn words_of_the_file() {
-        let words = [PublishStrategy::DeleteInsert, PublishStrategy::MergeComplete].map(PublishStrategy::as_str);
-        assert_eq!(words, ["delete_insert", "merge"]);
+        let words = [PublishStrategy::DeleteInsert, PublishStrategy::MergeComplete, PublishStrategy::PartitionSwap]
+            .map(PublishStrategy::as_str);
+        assert_eq!(words, ["delete_insert", "merge", "partition_swap"]);
     }
 }

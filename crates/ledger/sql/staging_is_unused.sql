@@ -3,5 +3,6 @@
 select 1 as unused
  where not exists (
    select from thrice.pipeline_run_ledger r
-    where r.staging_relation = any (array[$1::text, 'thrice_staging.' || $1::text, '"thrice_staging"."' || $1::text || '"'])
+    where (r.staging_relation = any (array[$1::text, 'thrice_staging.' || $1::text, '"thrice_staging"."' || $1::text || '"'])
+           or r.attempt_id = case when $1::text ~ '^p_[1-9][0-9]{0,17}$' then substr($1::text, 3)::int8 end)
       and r.status in ('started', 'staged', 'validated', 'unknown'))

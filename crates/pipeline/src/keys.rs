@@ -375,7 +375,7 @@ const OTHERS: &[Key] = &[
     pipeline(
         "target",
         "strategy",
-        Kind::OneOf(&["delete_insert", "merge"]),
+        Kind::OneOf(&["delete_insert", "merge", "partition_swap"]),
         Unwritten::Is("\"delete_insert\""),
         "how the rows of an interval are replaced",
     ),
@@ -458,7 +458,13 @@ const OTHERS: &[Key] = &[
     pipeline("retry", "on_timeout", Kind::Flag, Unwritten::Is("false"), "a timed-out query counts as transient"),
     pipeline("timeouts", "stage", Kind::Duration, Unwritten::Is("\"30m\""), "the query"),
     pipeline("timeouts", "checks", Kind::Duration, Unwritten::Is("\"5m\""), "all checks of a run together"),
-    pipeline("timeouts", "lock", Kind::Duration, Unwritten::Is("\"5s\""), "waiting for a lock"),
+    pipeline(
+        "timeouts",
+        "lock",
+        Kind::Duration,
+        Unwritten::Said("\"5s\"; \"1s\" where a publish swaps"),
+        "waiting for a lock",
+    ),
     pipeline("timeouts", "publish", Kind::Duration, Unwritten::Is("\"10m\""), "the publish transaction"),
 ];
 

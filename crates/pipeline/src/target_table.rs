@@ -91,7 +91,7 @@ pub(crate) fn read(root: &mut Reader<'_, '_>, grain: Option<&Grain>) -> Option<(
     if let Some((table, field)) = &table {
         not_reserved(&mut reader, table, field);
     }
-    let strategy = strategy(&mut reader);
+    let strategy = strategy(&mut reader, grain);
     let interval_column = interval_column(&mut reader, grain);
     let key = reader.identifiers("key");
     let published_at = reader.identifier("published_at");
@@ -157,15 +157,24 @@ fn not_reserved(reader: &mut Reader<'_, '_>, table: &TableName, field: &Field<'_
     reader.report(diagnostic);
 }
 
-fn strategy(reader: &mut Reader<'_, '_>) -> Option<Strategy> {
+fn strategy(reader: &mut Reader<'_, '_>, grain: Option<&Grain>) -> Option<Strategy> {
     let found = reader.string("strategy");
     let written = found.as_ref().map_or("delete_insert", |(text, _)| *text);
     let strategy = match (written, found) {
         ("delete_insert", _) | (_, None) => {
-            only_complete(reader);
+            only_complete(reader, written);
             Some(Strategy::DeleteInsert)
         }
         ("merge", Some((_, field))) => merge(reader, &field),
+        ("partition_swap", Some((_, field))) => {
+            only_complete(reader, written);
+            if grain == Some(&Grain::Table) {
+                let message =
+                    "`target.strategy` is \"partition_swap\", and the whole table is one partition of the pipeline";
+                reader.bad_value(&field, message, "strategy = \"delete_insert\" or \"merge\", or another grain");
+            }
+            Some(Strategy::PartitionSwap)
+        }
         (known, Some((_, field))) if STRATEGIES.contains(&known) => {
             reader.refuse_feature(
                 format!("strategy {known:?} is known, but not built in this version"),
@@ -240,11 +249,11 @@ fn merge(reader: &mut Reader<'_, '_>, strategy: &Field<'_>) -> Option<Strategy> 
 }
 
 /// What replaces an interval is given all of it.
-fn only_complete(reader: &mut Reader<'_, '_>) {
+fn only_complete(reader: &mut Reader<'_, '_>, strategy: &str) {
     if let Some((other, field)) = reader.string("rows")
         && other != "complete"
     {
-        let message = format!("`target.rows` is {other:?}, and strategy \"delete_insert\" replaces the whole interval");
+        let message = format!("`target.rows` is {other:?}, and strategy {strategy:?} replaces the whole interval");
         reader.bad_value(&field, message, "leave it out, or strategy = \"merge\"");
     }
 }

@@ -132,7 +132,7 @@ impl Runner {
             plan: &strategy::unchanged::plan(job.strategy.as_str()),
             existing_rows: ExistingRows::MayBeReplaced,
             session: &job.session,
-            timeouts: &job.limits.publishing(),
+            timeouts: &job.limits.publishing(job.strategy),
             commit_timeout: job.limits.commit(),
             application_name: &application_name,
             gate: Gate {

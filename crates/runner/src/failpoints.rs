@@ -6,7 +6,7 @@
 //! to this process, `stop` a SIGSTOP, and `sleep:MS` waits.
 
 /// Every failpoint on the road of one data interval, in the order in which a run meets them.
-pub const ALL: [&str; 19] = [
+pub const ALL: [&str; 23] = [
     BEFORE_CLAIM,
     AFTER_CLAIM,
     AFTER_START,
@@ -15,12 +15,16 @@ pub const ALL: [&str; 19] = [
     AFTER_STAGE,
     AFTER_CHECKS,
     AFTER_VALIDATE,
+    PREPARE_FILLED,
+    AFTER_PREPARE,
     PUBLISH_BEGUN,
     PUBLISH_LOCKED,
     PUBLISH_DELETED,
     PUBLISH_KEPT,
     PUBLISH_UPDATED,
     PUBLISH_WRITTEN,
+    PUBLISH_DETACHED,
+    PUBLISH_ATTACHED,
     PUBLISH_READ_BACK,
     PUBLISH_RECEIPT,
     AFTER_COMMIT,
@@ -44,6 +48,10 @@ pub const AFTER_STAGE: &str = "after_stage";
 pub const AFTER_CHECKS: &str = "after_checks";
 /// The run is `validated`.
 pub const AFTER_VALIDATE: &str = "after_validate";
+/// The table that is swapped in is filled, its transaction is open.
+pub const PREPARE_FILLED: &str = "prepare_filled";
+/// The table that is swapped in waits for the publish.
+pub const AFTER_PREPARE: &str = "after_prepare";
 /// The publish transaction has begun, nothing is locked.
 pub const PUBLISH_BEGUN: &str = "publish_begun";
 /// The partition row is locked and the fence was checked.
@@ -56,6 +64,10 @@ pub const PUBLISH_KEPT: &str = "publish_kept";
 pub const PUBLISH_UPDATED: &str = "publish_updated";
 /// The new rows are written in the open transaction.
 pub const PUBLISH_WRITTEN: &str = "publish_written";
+/// The old partition is detached in the open transaction, by a strategy that swaps.
+pub const PUBLISH_DETACHED: &str = "publish_detached";
+/// The new partition is attached in the open transaction, by a strategy that swaps.
+pub const PUBLISH_ATTACHED: &str = "publish_attached";
 /// The target was read back in the open transaction.
 pub const PUBLISH_READ_BACK: &str = "publish_read_back";
 /// The receipt is written in the open transaction; COMMIT comes next.

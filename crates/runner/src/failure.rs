@@ -133,7 +133,10 @@ impl Failing {
             ErrorKind::TimedOut { .. } if seen.timeouts_are_transient => fail(FailureClass::Transient),
             ErrorKind::TimedOut { .. } => fail(FailureClass::Timeout),
             ErrorKind::ExistingRows { .. } => fail(FailureClass::Guard),
-            ErrorKind::NoReceipt | ErrorKind::ConnectionLost | ErrorKind::StagingNotWhole { .. } => {
+            ErrorKind::NoReceipt
+            | ErrorKind::ConnectionLost
+            | ErrorKind::StagingNotWhole { .. }
+            | ErrorKind::PartitionMoved => {
                 fail(if cancelled { FailureClass::Cancelled } else { FailureClass::Transient })
             }
             // the run's row has been ended by whoever took the partition over
@@ -240,6 +243,7 @@ impl Runner {
         if !keeps_staging(class) {
             self.drop_own_staging(work).await;
         }
+        self.drop_prepared(work).await;
         tracing::info!(event = "failed", pipeline = work.prepared.job.name, key = %work.partition.key,
             attempt_no = work.started.attempt_no, run_id = work.started.run_id, token = work.claim.token,
             class = class.as_str(), code = problem.code.id(), sqlstate = problem.sqlstate.map(|code| code.to_string()),

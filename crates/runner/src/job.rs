@@ -98,6 +98,7 @@ pub struct Limits {
 const STAGE: Duration = Duration::from_mins(30);
 const CHECKS: Duration = Duration::from_mins(5);
 const LOCK: Duration = Duration::from_secs(5);
+const SWAP_LOCK: Duration = Duration::from_secs(1);
 const PUBLISH: Duration = Duration::from_mins(10);
 
 impl Limits {
@@ -111,9 +112,10 @@ impl Limits {
         self.timeouts(self.checks, CHECKS)
     }
 
-    /// Limits of the publish.
-    pub fn publishing(&self) -> Timeouts {
-        self.timeouts(self.publish, PUBLISH)
+    /// Limits of the publish. A swap waits for its lock more briefly, since new readers of the target wait behind it.
+    pub fn publishing(&self, strategy: PublishStrategy) -> Timeouts {
+        let lock = if strategy.swaps() { SWAP_LOCK } else { LOCK };
+        Timeouts { lock: self.lock.unwrap_or(lock), ..self.timeouts(self.publish, PUBLISH) }
     }
 
     /// How long COMMIT may take before its outcome counts as unknown.

@@ -54,6 +54,7 @@ mod run_partition;
 mod runner;
 mod spent_staging;
 mod stage;
+mod swap;
 mod validate;
 mod way_out;
 

@@ -96,6 +96,11 @@ pub(crate) fn of_bounds(error: &BoundsError, job: &Job) -> Problem {
     Problem::new(code, error.to_string()).why(why).fix(fix)
 }
 
+/// A refusal that named no error: a fault of ours.
+pub(crate) fn refused_without_reason() -> Problem {
+    Problem::new(ErrorCode::Bug, "the target was refused, and no finding says why").class(FailureClass::Permanent)
+}
+
 /// A statement of a step failed; nothing is known of a retry yet.
 pub fn of_publish(error: &PublishError) -> Problem {
     let (code, what) = match error.kind() {
@@ -111,7 +116,7 @@ pub fn of_publish(error: &PublishError) -> Problem {
             (ErrorCode::WrittenDiffers, error.message())
         }
         // the rows are made anew
-        ErrorKind::StagingNotWhole { .. } => (ErrorCode::Retried, error.message()),
+        ErrorKind::StagingNotWhole { .. } | ErrorKind::PartitionMoved => (ErrorCode::Retried, error.message()),
         ErrorKind::Server
         | ErrorKind::ConnectionLost
         | ErrorKind::SettingMoved { .. }

@@ -38,7 +38,7 @@ pub(crate) struct Receipted {
 }
 
 /// Where rows that a publish replaces are kept, and for how long.
-struct Kept {
+pub(crate) struct Kept {
     table: HistoryTable,
     relation: String,
     seconds: i64,
@@ -54,16 +54,11 @@ impl Runner {
         progress: &mut dyn Progress,
     ) -> Result<Receipted, Box<Failing>> {
         let keep = self.kept_in(work).await?;
-        let parts = Parts {
-            target: &work.prepared.target,
-            columns: &work.prepared.columns,
-            staging: &staged.relation,
-            keep: keep.as_ref().map(|kept| Keep { table: &kept.table, publish: work.started.attempt_id }),
-        };
-        let replace = strategy::plan(work.prepared.job.strategy, &parts);
+        let strategy = work.prepared.job.strategy;
+        let replace = strategy::plan(strategy, &parts(work, staged, keep.as_ref()));
         let (mut run, mut record) = (run, record);
         if equals_receipt(work, staged) {
-            let plan = strategy::unchanged::plan(replace.strategy);
+            let plan = strategy::unchanged::plan(strategy.as_str());
             let how = (&plan, ReceiptKind::Unchanged, None);
             match self.publish_as(work, run, staged, how, record.take(), progress).await {
                 // the receipt says equal, the table does not: somebody edited it since; the interval is replaced
@@ -74,7 +69,10 @@ impl Runner {
             }
         }
         let kind = if work.request.rollback.is_some() { ReceiptKind::Rollback } else { ReceiptKind::Publish };
-        self.publish_as(work, run, staged, (&replace, kind, keep.as_ref()), record, progress).await
+        match replace {
+            Some(plan) => self.publish_as(work, run, staged, (&plan, kind, keep.as_ref()), record, progress).await,
+            None => self.publish_swap(work, run, staged, (kind, keep.as_ref()), record, progress).await,
+        }
     }
 
     /// Where the rows that this publish replaces are kept. Without a receipt there is no state to go back to.
@@ -102,7 +100,7 @@ impl Runner {
         Ok(Some(Kept { relation: table.to_string(), table, seconds }))
     }
 
-    async fn publish_as(
+    pub(crate) async fn publish_as(
         &mut self,
         work: &Work<'_>,
         run: Run<Validated>,
@@ -144,7 +142,7 @@ impl Runner {
             plan,
             existing_rows,
             session: &job.session,
-            timeouts: &job.limits.publishing(),
+            timeouts: &job.limits.publishing(job.strategy),
             commit_timeout: job.limits.commit(),
             application_name: &application_name,
             gate: gate(work, worker, kind, kept),
@@ -273,6 +271,16 @@ fn equals_receipt(work: &Work<'_>, staged: &Staged) -> bool {
         .is_some_and(|receipt| receipt.row_count == staged.content.rows && receipt.checksum == staged.content.checksum)
 }
 
+/// What a strategy may know of the run.
+pub(crate) fn parts<'a>(work: &'a Work<'_>, staged: &'a Staged, kept: Option<&'a Kept>) -> Parts<'a> {
+    Parts {
+        target: &work.prepared.target,
+        columns: &work.prepared.columns,
+        staging: &staged.relation,
+        keep: kept.map(|kept| Keep { table: &kept.table, publish: work.started.attempt_id }),
+    }
+}
+
 /// The ledger's statements around the data: lock and fence first, the receipt last, the proof after COMMIT.
 fn gate(work: &Work<'_>, worker: uuid::Uuid, kind: ReceiptKind, kept: Option<&Kept>) -> Gate {
     Gate {
@@ -359,7 +367,7 @@ impl Failing {
     }
 
     /// The run whose publish rolled back, to be published in another way.
-    fn into_run(self: Box<Self>) -> Result<Run<Validated>, Box<Self>> {
+    pub(crate) fn into_run(self: Box<Self>) -> Result<Run<Validated>, Box<Self>> {
         let mut this = self;
         match this.run.take() {
             Some(run) => Ok(run),

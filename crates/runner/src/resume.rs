@@ -164,10 +164,12 @@ pub async fn staging_for_nobody(
             }
             _ => Duration::ZERO,
         };
-        if age < grace {
+        let Ok(name) = StagingName::parse(&format!("{}.{}", staging::SCHEMA, table.relation)) else { continue };
+        // what was prepared for a swap is never taken over: the staged rows are
+        if age < grace && !name.is_prepared() {
             continue;
         }
-        names.extend(StagingName::parse(&format!("{}.{}", staging::SCHEMA, table.relation)));
+        names.push(name);
     }
     Ok(names)
 }

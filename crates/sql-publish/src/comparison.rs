@@ -38,10 +38,10 @@ const PLAIN: [Type; 9] = [
 /// The short phrase for errors and traces.
 pub(crate) const COMPARE: &str = "compare old and new rows";
 
-/// The statement. `$1` and `$2` are the interval; its one column is a JSON object as text:
+/// The statement; the old rows stand in `table`, the target or a partition of it. `$1` and `$2` are the interval; its one column is a JSON object as text:
 /// `{"rows": {"before", "after"}, "keys": {"added", "removed", "changed", "equal"} or null, "sums": {COLUMN: {"before", "after"}}}`,
 /// sums as decimal text.
-pub(crate) fn statement(target: &Target, columns: &ColumnMap, staging: &TableName) -> String {
+pub(crate) fn statement(target: &Target, table: &TableName, columns: &ColumnMap, staging: &TableName) -> String {
     let inside = target.inside_of("t.");
     let written: Vec<&TargetColumn> = columns.columns().iter().filter_map(|name| target.column(name)).collect();
     let summed: Vec<&Identifier> = written
@@ -70,7 +70,7 @@ pub(crate) fn statement(target: &Target, columns: &ColumnMap, staging: &TableNam
             "pg_catalog.jsonb_build_object('added', keys.added, 'removed', keys.removed, \
              'changed', keys.matched operator(pg_catalog.-) keys.equal, 'equal', keys.equal)"
                 .to_owned(),
-            format!(",\n     {} keys", keys_of(target, &written, staging, &inside)),
+            format!(",\n     {} keys", keys_of(target, table, &written, staging, &inside)),
         )
     };
     format!(
@@ -80,7 +80,7 @@ pub(crate) fn statement(target: &Target, columns: &ColumnMap, staging: &TableNam
          \x20      (select pg_catalog.count(*) as n{} from {staging} s) new{of_keys}",
         told.join(", "),
         sums("t"),
-        target.table,
+        table,
         sums("s"),
     )
 }
@@ -91,7 +91,7 @@ pub(crate) fn read(answer: Answer) -> Result<Value, PublishError> {
     serde_json::from_str(&text).map_err(|_| PublishError::new(COMPARE, ErrorKind::Driver))
 }
 
-fn keys_of(target: &Target, written: &[&TargetColumn], staging: &TableName, inside: &str) -> String {
+fn keys_of(target: &Target, table: &TableName, written: &[&TargetColumn], staging: &TableName, inside: &str) -> String {
     let same_key: Vec<String> =
         target.key.iter().map(|key| format!("s.{key} operator(pg_catalog.=) t.{key}")).collect();
     let equal: Vec<String> = written.iter().map(|column| equal(column)).collect();
@@ -103,9 +103,8 @@ fn keys_of(target: &Target, written: &[&TargetColumn], staging: &TableName, insi
          pg_catalog.count(*) filter (where s.there is null) as removed, \
          pg_catalog.count(*) filter (where t.there and s.there) as matched, \
          pg_catalog.count(*) filter (where t.there and s.there and {equal}) as equal \
-         from (select true as there, {list} from {} t where {inside}) t \
+         from (select true as there, {list} from {table} t where {inside}) t \
          full join (select true as there, {list} from {staging} s) s on {})",
-        target.table,
         same_key.join(" and "),
     )
 }

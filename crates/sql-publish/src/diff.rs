@@ -105,7 +105,7 @@ async fn look(
     };
     let staged = staging::fill(steps, &stage).await?;
     let inside = bounds::params(request.bounds);
-    let compare = comparison::statement(target, columns, staging);
+    let compare = comparison::statement(target, &target.table, columns, staging);
     let comparison = comparison::read(steps.ask(Ask::once(COMPARE, &compare, &inside)).await?)?;
     let (mut counts, mut samples) = (Vec::new(), Vec::new());
     if !target.key.is_empty() {

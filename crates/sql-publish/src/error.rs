@@ -75,6 +75,9 @@ pub enum ErrorKind {
         /// The table.
         relation: TableName,
     },
+    /// The partition that a swap was prepared for is no longer what it was: somebody renamed, detached or replaced it. Prepare
+    /// again.
+    PartitionMoved,
     /// A setting that must stand during the publish has another value.
     SettingMoved {
         /// Its name.
@@ -157,6 +160,7 @@ impl PublishError {
             | ErrorKind::TimedOut { .. }
             | ErrorKind::Cancelled { .. }
             | ErrorKind::ExistingRows { .. }
+            | ErrorKind::PartitionMoved
             | ErrorKind::SettingMoved { .. }
             | ErrorKind::NoRow
             | ErrorKind::NoReceipt
@@ -271,6 +275,9 @@ impl Inner {
                 format!("the session setting {name} does not have the value it was given")
             }
             ErrorKind::Refused => "what it would change was refused, and nothing is published".to_owned(),
+            ErrorKind::PartitionMoved => {
+                "the partition was renamed, detached or replaced after the swap was prepared".to_owned()
+            }
             ErrorKind::NotReady => "what had to be on record before it is not".to_owned(),
             ErrorKind::NoRow => "returned no row where one is needed".to_owned(),
             ErrorKind::NoReceipt => {

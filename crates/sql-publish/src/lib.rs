@@ -63,6 +63,8 @@
 //! # }
 //! ```
 //!
+//! A [strategy](PublishStrategy::PartitionSwap) that swaps has one step more before its publish, [`swap::prepare`].
+//!
 //! This crate holds no SQL of any ledger: what must share its transactions comes as [`Statement`]s from the caller.
 //! It never retries; [`error::PublishError`] says what a retry would need to know.
 
@@ -88,6 +90,7 @@ pub mod statement;
 pub mod statement_cache;
 mod steps;
 pub mod strategy;
+pub mod swap;
 pub mod target;
 pub mod value;
 

@@ -1,6 +1,7 @@
 //! A quick look whether an interval of a target holds rows at all.
 
 use thrice_core::column_bounds::ColumnBounds;
+use thrice_core::identifier::TableName;
 use tokio_postgres::Client;
 use tokio_util::sync::CancellationToken;
 
@@ -88,7 +89,12 @@ pub(crate) const LOOK: &str = "look for existing rows";
 /// A count, and not whether one exists: with a plan for any interval the server expects to meet a row soon and reads the
 /// table from its beginning, which where there is none is all of it.
 pub(crate) fn count_text(target: &Target) -> String {
-    format!("select pg_catalog.count(*) from {} where {}", target.table, target.inside())
+    count_text_of(target, &target.table)
+}
+
+/// The same of one partition.
+pub(crate) fn count_text_of(target: &Target, table: &TableName) -> String {
+    format!("select pg_catalog.count(*) from {table} where {}", target.inside())
 }
 
 pub(crate) fn counted(answer: Answer) -> Result<i64, PublishError> {

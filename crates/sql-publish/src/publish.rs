@@ -28,6 +28,7 @@ use crate::{
     statement_cache::StatementCache,
     steps::{Answer, Ask, Param, Steps, answered, one_row},
     strategy::{Counts, PublishPlan, Writes},
+    swap,
     target::Target,
 };
 
@@ -256,7 +257,10 @@ async fn write(
     }
     let writing = async {
         let row = lock(steps, request, &begin).await?;
-        let rows = write_rows(steps, request, judge).await?;
+        let rows = match &request.plan.swap {
+            Some(swap) => swap::publish::write_rows(steps, request, swap, judge).await?,
+            None => write_rows(steps, request, judge).await?,
+        };
         Ok::<_, PublishError>((row, rows))
     };
     let (written, is_ready) = join(writing, ready).await;
@@ -311,7 +315,8 @@ async fn lock(steps: &mut Steps<'_>, request: &PublishRequest<'_>, begin: &Pins)
         *step = Some(probe::PUBLISH_LOCKED);
     }
     let (count, bounds) = (peek::count_text(request.target), bounds::params(request.bounds));
-    if request.existing_rows == ExistingRows::MustBeNone {
+    // a swap looks for itself: reading the parent here would stand in the way of another swap
+    if request.existing_rows == ExistingRows::MustBeNone && request.plan.swap.is_none() {
         asks.push((Ask::again(peek::LOOK, &count, &bounds), None));
     }
     let set = begin.set("pg_catalog.pg_backend_pid(), pg_catalog.pg_current_xact_id()::pg_catalog.text");
@@ -330,13 +335,13 @@ async fn lock(steps: &mut Steps<'_>, request: &PublishRequest<'_>, begin: &Pins)
 }
 
 /// What was done to the interval, and what it holds then.
-struct Rows {
-    before: Option<Content>,
-    deleted: i64,
-    inserted: i64,
-    updated: i64,
-    content: Content,
-    comparison: Option<Value>,
+pub(crate) struct Rows {
+    pub(crate) before: Option<Content>,
+    pub(crate) deleted: i64,
+    pub(crate) inserted: i64,
+    pub(crate) updated: i64,
+    pub(crate) content: Content,
+    pub(crate) comparison: Option<Value>,
 }
 
 /// Runs the plan under the settings that the target's own triggers expect, and reads back what the interval holds then;
@@ -352,7 +357,8 @@ async fn write_rows(
     let (theirs, ours) = (Pins::query(request.session), Pins::checksum().and(Pins::timeouts(request.timeouts)));
     let (set_theirs, set_ours) = (theirs.set(""), ours.set(""));
     let mut asks = Vec::new();
-    let compare = comparison::statement(request.target, request.columns, &request.staged.relation);
+    let compare =
+        comparison::statement(request.target, &request.target.table, request.columns, &request.staged.relation);
     if reads_before {
         asks.push((Ask::again(checksum::READ, &look, &bounds), None));
         asks.push((Ask::repeated(request.staged.comes_again, comparison::COMPARE, &compare, &bounds), None));
@@ -377,7 +383,7 @@ async fn write_rows(
     for step in plan {
         let params: &[Param<'_>] = if step.takes_bounds { &bounds } else { &[] };
         let again = !step.reads_staging || request.staged.comes_again;
-        asks.push((Ask::repeated(again, step.what, &step.text, params), Some(step.probe)));
+        asks.push((Ask::repeated(again, step.what, &step.text, params), step.probe));
     }
     // Deferred constraints and triggers fire now, under the settings they expect: what they do is read back, and COMMIT
     // has nothing left to refuse.
@@ -393,7 +399,7 @@ async fn write_rows(
             Counts::Deleted => deleted += answer.affected(),
             Counts::Inserted => inserted += answer.affected(),
             Counts::Updated => updated += answer.affected(),
-            Counts::Kept => {}
+            Counts::Kept | Counts::Nothing => {}
         }
     }
     if asked_before > 0 {

@@ -403,7 +403,7 @@ pub(crate) fn get<'r, T: tokio_postgres::types::FromSql<'r>>(
 }
 
 /// Whole milliseconds as the server takes them: at least 1 unless zero, at most what its integer holds.
-fn milliseconds(limit: Duration) -> String {
+pub(crate) fn milliseconds(limit: Duration) -> String {
     let whole = limit.as_nanos().div_ceil(1_000_000).min(i32::MAX.unsigned_abs().into());
     whole.to_string()
 }

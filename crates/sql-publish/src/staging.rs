@@ -42,23 +42,36 @@ impl StagingName {
             hasher.update(part.as_bytes());
         }
         let hash = hasher.finalize().to_hex();
-        Self::with_hash(hash.get(..HASH_LENGTH).unwrap_or_default())
+        Self::with_name(&format!("s_{}", hash.get(..HASH_LENGTH).unwrap_or_default()))
+    }
+
+    /// The name of the table that a run of a swap prepares: `p_` and the run's number in its ledger, so that whoever finds one
+    /// knows whose it was.
+    pub fn prepared(attempt_id: i64) -> Result<Self, PublishError> {
+        Self::with_name(&format!("p_{attempt_id}"))
+    }
+
+    /// It is a prepared table.
+    pub fn is_prepared(&self) -> bool {
+        self.0.table.as_str().starts_with("p_")
     }
 
     /// Reads a name back from a ledger. Anything that is not a staging name is refused, so that what is dropped as
     /// staging can only be staging.
     pub fn parse(text: &str) -> Result<Self, PublishError> {
-        let hash = text.strip_prefix(SCHEMA).and_then(|rest| rest.strip_prefix(".s_"));
-        match hash {
-            Some(hash) if hash.len() == HASH_LENGTH && hash.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')) => {
-                Self::with_hash(hash)
-            }
+        let name = text.strip_prefix(SCHEMA).and_then(|rest| rest.strip_prefix('.')).unwrap_or_default();
+        let is_hash =
+            |hash: &str| hash.len() == HASH_LENGTH && hash.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+        let is_number = |text: &str| text.parse().is_ok_and(|number: i64| number > 0 && number.to_string() == text);
+        match name.split_once('_') {
+            Some(("s", hash)) if is_hash(hash) => Self::with_name(name),
+            Some(("p", number)) if is_number(number) => Self::with_name(name),
             _ => Err(PublishError::new("read the name of a staging table", ErrorKind::Driver)),
         }
     }
 
-    fn with_hash(hash: &str) -> Result<Self, PublishError> {
-        Ok(Self(TableName::new(columns::identifier(SCHEMA)?, columns::identifier(&format!("s_{hash}"))?)))
+    fn with_name(name: &str) -> Result<Self, PublishError> {
+        Ok(Self(TableName::new(columns::identifier(SCHEMA)?, columns::identifier(name)?)))
     }
 
     /// The table.
@@ -415,12 +428,23 @@ mod tests {
         assert_ne!(one, other);
         assert!(one.table().table.as_str().len() <= 63);
         assert_eq!(StagingName::parse(&one.to_string()).unwrap(), one);
+        let prepared = StagingName::prepared(12).unwrap();
+        assert_eq!(StagingName::parse("thrice_staging.p_12").unwrap(), prepared);
+        assert!(prepared.is_prepared() && !one.is_prepared());
     }
 
     #[test]
     fn only_staging_names_are_read_back() {
-        for text in ["public.orders", "thrice_staging.orders", "thrice_staging.s_00; drop table x", "thrice_staging.s_"]
-        {
+        for text in [
+            "public.orders",
+            "thrice_staging.orders",
+            "thrice_staging.s_00; drop table x",
+            "thrice_staging.s_",
+            "thrice_staging.p_",
+            "thrice_staging.p_1x",
+            "thrice_staging.p_-1",
+            "thrice_staging.p_01",
+        ] {
             assert!(StagingName::parse(text).is_err(), "{text}");
         }
     }

@@ -21,6 +21,7 @@ use crate::{
     open_transaction::{OpenTransaction, READ_ONLY},
     session::{Pins, Timeouts, get, pin},
     steps::{Ask, Steps},
+    swap,
 };
 
 /// What the pipeline says about its target.
@@ -57,6 +58,8 @@ pub struct Target {
     pub is_partitioned: bool,
     /// Triggers fire when rows are written.
     pub has_triggers: bool,
+    /// The strategy that it was examined for.
+    pub strategy: PublishStrategy,
 }
 
 /// The column that places a row in an interval.
@@ -207,6 +210,16 @@ async fn look(steps: &Steps<'_>, request: &ExamineRequest) -> Result<Examination
         has_triggers |= behind.kind == "trigger";
         findings.extend(behind.finding(table, request.strategy));
     }
+    if request.strategy.swaps() {
+        let seen = swap::examine::Seen {
+            table,
+            oid: relation.oid,
+            is_partitioned: relation.kind == "p",
+            columns: &columns,
+            interval: interval.as_ref(),
+        };
+        findings.extend(swap::examine::findings(steps, &seen).await?);
+    }
     if relation.kind == "p" {
         for row in
             steps.rows("read the target's partitions", include_str!("../sql/pending_partitions.sql"), &oid).await?
@@ -227,6 +240,7 @@ async fn look(steps: &Steps<'_>, request: &ExamineRequest) -> Result<Examination
         published_at: request.published_at.clone(),
         is_partitioned: relation.kind == "p",
         has_triggers,
+        strategy: request.strategy,
     });
     Ok(Examination { target, findings })
 }
@@ -234,7 +248,8 @@ async fn look(steps: &Steps<'_>, request: &ExamineRequest) -> Result<Examination
 /// Examines what a partitioned target has for one interval: its partition, and detached halves that lie in it.
 ///
 /// Understands tables cut by range or list on the interval column alone, at the first level; other cuts give no
-/// finding and the server has the last word. A table without partitions gives none either.
+/// finding and the server has the last word. A table without partitions gives none either. Where partitions are swapped, the
+/// interval must be exactly one of them, or have none yet.
 pub async fn examine_interval(
     client: &mut Client,
     target: &Target,
@@ -254,7 +269,11 @@ pub async fn examine_interval(
         let mut steps = Steps::new(&transaction, stop);
         let pinned = pin(&steps, &Pins::checksum().and(Pins::tool()).and(Pins::timeouts(timeouts))).await?;
         steps.limit(pinned.statement_timeout());
-        look_at_partitions(&steps, target, interval, bounds).await?
+        if target.strategy.swaps() {
+            swap::interval::find(&steps, target, bounds).await?.err().unwrap_or_default()
+        } else {
+            look_at_partitions(&steps, target, interval, bounds).await?
+        }
     };
     transaction.rollback().await.map_err(|error| PublishError::driver("end the reading transaction", error))?;
     Ok(findings)
@@ -423,7 +442,7 @@ fn lacking(row: &Row, strategy: PublishStrategy) -> Result<Vec<&'static str>, Pu
 }
 
 /// A role name as SQL; roles of the catalog are never longer than an identifier may be.
-fn quoted(role: &str) -> String {
+pub(crate) fn quoted(role: &str) -> String {
     format!("\"{}\"", role.replace('"', "\"\""))
 }
 
@@ -566,7 +585,7 @@ fn key_findings(
     let table = &request.table;
     if request.key.is_empty() {
         return Ok(match request.strategy {
-            PublishStrategy::DeleteInsert => Vec::new(),
+            PublishStrategy::DeleteInsert | PublishStrategy::PartitionSwap => Vec::new(),
             PublishStrategy::MergeComplete => vec![Finding::error(
                 ErrorCode::NoUniqueIndex,
                 format!("rows of {} are merged, and no key says which are the same", table.readable()),
@@ -626,7 +645,7 @@ fn key_findings(
     Ok(findings)
 }
 
-fn detach_pending(table: &TableName, partition: &str, inside: bool) -> Finding {
+pub(crate) fn detach_pending(table: &TableName, partition: &str, inside: bool) -> Finding {
     let what = format!("the partition {partition} of {} is half detached", table.readable());
     let why = "a concurrent detach was interrupted: the table no longer shows its rows, and no other partition can take its place";
     let fix = format!("alter table {table} detach partition {partition} finalize;");
@@ -662,6 +681,29 @@ impl Behind {
         match strategy {
             PublishStrategy::DeleteInsert => self.where_rows_are_replaced(table),
             PublishStrategy::MergeComplete => self.where_rows_are_merged(table),
+            PublishStrategy::PartitionSwap => Some(self.where_tables_are_swapped(table)),
+        }
+    }
+
+    /// Nothing is deleted or inserted in the target, and a partition that is referred to cannot be detached.
+    fn where_tables_are_swapped(&self, table: &TableName) -> Finding {
+        let Self { name, relation, .. } = self;
+        match self.kind.as_str() {
+            kind @ ("trigger" | "rule") => Finding::error(
+                ErrorCode::SwapDependants,
+                format!("the {kind} {name} on {relation} would not hear of a swap"),
+                "a new partition takes the place of the old one; no row is deleted from the target or inserted into it",
+                format!("drop {kind} {} on {relation}; or strategy = \"delete_insert\"", quoted(name)),
+            ),
+            _ => Finding::error(
+                ErrorCode::SwapDependants,
+                format!("the foreign key {name} of {relation} refers to {}", table.readable()),
+                "a partition whose rows are referred to cannot be detached (23503)",
+                format!(
+                    "alter table {relation} drop constraint {}; or strategy = \"delete_insert\" or \"merge\"",
+                    quoted(name)
+                ),
+            ),
         }
     }
 

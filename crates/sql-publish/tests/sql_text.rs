@@ -3,6 +3,7 @@
 use thrice_core::{
     column_bounds::{ColumnBounds, IntervalColumnType},
     identifier::{Identifier, TableName},
+    publish_strategy::PublishStrategy,
     time::civil::date,
 };
 use thrice_sql_publish::{
@@ -18,8 +19,8 @@ use thrice_sql_publish::{
 #[cfg(test)]
 mod given {
     use super::{
-        ColumnMap, Identifier, IntervalColumnType, Parts, PublishPlan, StagingName, TableName, Target, TargetColumn,
-        ValueSource, delete_insert,
+        ColumnMap, Identifier, IntervalColumnType, Parts, PublishPlan, PublishStrategy, StagingName, TableName, Target,
+        TargetColumn, ValueSource, delete_insert,
     };
 
     pub(crate) fn names(names: &[&str]) -> Vec<Identifier> {
@@ -39,6 +40,7 @@ mod given {
             published_at: published_at.map(|name| Identifier::new(name).unwrap()),
             is_partitioned: false,
             has_triggers: false,
+            strategy: PublishStrategy::DeleteInsert,
         }
     }
 

@@ -43,6 +43,16 @@ fn of_pipeline(loaded: &Loaded) -> String {
         format!("grant usage on schema {} to {ROLE};", schemas.join(", ")),
         format!("grant select, insert, {update}delete on {} to {ROLE};", target.readable()),
     ];
+    if loaded.job.strategy.swaps() {
+        lines.extend([
+            format!("grant create on schema {} to {ROLE};", target.schema.readable()),
+            format!(
+                "-- {} swaps partitions, which only the owner of the table and of its partitions may do.",
+                loaded.job.name
+            ),
+            format!("-- Give both to a role of their own, and that role to the worker:  grant OWNER to {ROLE};"),
+        ]);
+    }
     if sources.iter().any(|relation| relation.schema.is_none()) {
         lines.push("-- a name without a schema is the one that search_path finds".to_owned());
     }

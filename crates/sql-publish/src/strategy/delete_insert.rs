@@ -22,7 +22,7 @@ pub fn plan(parts: &Parts<'_>) -> PublishPlan {
                 takes_bounds: true,
                 reads_staging: false,
                 counts: Counts::Deleted,
-                probe: probe::PUBLISH_DELETED,
+                probe: Some(probe::PUBLISH_DELETED),
             },
             PlanStep {
                 what: "insert the staged rows",
@@ -32,10 +32,11 @@ pub fn plan(parts: &Parts<'_>) -> PublishPlan {
                 takes_bounds: false,
                 reads_staging: true,
                 counts: Counts::Inserted,
-                probe: probe::PUBLISH_WRITTEN,
+                probe: Some(probe::PUBLISH_WRITTEN),
             },
         ],
         writes: Writes::EveryStagedRow,
         kept_as: parts.keep.map(|keep| keep.publish),
+        swap: None,
     }
 }

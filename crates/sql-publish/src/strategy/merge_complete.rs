@@ -45,7 +45,7 @@ pub fn plan(parts: &Parts<'_>) -> PublishPlan {
         takes_bounds: true,
         reads_staging: true,
         counts: Counts::Kept,
-        probe: probe::PUBLISH_KEPT,
+        probe: Some(probe::PUBLISH_KEPT),
     });
     let gone =
         format!("delete from {table} t where {inside} and not exists (select from {staging} s where {same_key})");
@@ -61,7 +61,7 @@ pub fn plan(parts: &Parts<'_>) -> PublishPlan {
         takes_bounds: true,
         reads_staging: true,
         counts: Counts::Deleted,
-        probe: probe::PUBLISH_DELETED,
+        probe: Some(probe::PUBLISH_DELETED),
     }];
     steps.extend(kept);
     steps.extend([
@@ -74,7 +74,7 @@ pub fn plan(parts: &Parts<'_>) -> PublishPlan {
             takes_bounds: true,
             reads_staging: true,
             counts: Counts::Updated,
-            probe: probe::PUBLISH_UPDATED,
+            probe: Some(probe::PUBLISH_UPDATED),
         },
         PlanStep {
             what: "insert the new rows",
@@ -82,8 +82,14 @@ pub fn plan(parts: &Parts<'_>) -> PublishPlan {
             takes_bounds: true,
             reads_staging: true,
             counts: Counts::Inserted,
-            probe: probe::PUBLISH_WRITTEN,
+            probe: Some(probe::PUBLISH_WRITTEN),
         },
     ]);
-    PublishPlan { strategy: "merge", steps, writes: Writes::WhatDiffers, kept_as: keep.map(|keep| keep.publish) }
+    PublishPlan {
+        strategy: "merge",
+        steps,
+        writes: Writes::WhatDiffers,
+        kept_as: keep.map(|keep| keep.publish),
+        swap: None,
+    }
 }

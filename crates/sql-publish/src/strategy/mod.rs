@@ -2,6 +2,7 @@
 
 pub mod delete_insert;
 pub mod merge_complete;
+pub mod partition_swap;
 pub mod unchanged;
 
 use thrice_core::identifier::{Identifier, TableName};
@@ -10,6 +11,7 @@ use thrice_core::publish_strategy::PublishStrategy;
 use crate::{
     columns::ColumnMap,
     history::{HistoryTable, REPLACED_BY, SETTING, WAS_THERE},
+    swap::IntervalPartition,
     target::Target,
 };
 
@@ -35,11 +37,13 @@ pub struct Keep<'a> {
     pub publish: i64,
 }
 
-/// The plan of a strategy.
-pub fn plan(strategy: PublishStrategy, parts: &Parts<'_>) -> PublishPlan {
+/// The plan of a strategy that writes the staged rows into the target. `None`: it swaps, and its plan is made from what was
+/// [prepared](mod@crate::swap::prepare).
+pub fn plan(strategy: PublishStrategy, parts: &Parts<'_>) -> Option<PublishPlan> {
     match strategy {
-        PublishStrategy::MergeComplete => merge_complete::plan(parts),
-        PublishStrategy::DeleteInsert => delete_insert::plan(parts),
+        PublishStrategy::MergeComplete => Some(merge_complete::plan(parts)),
+        PublishStrategy::DeleteInsert => Some(delete_insert::plan(parts)),
+        PublishStrategy::PartitionSwap => None,
     }
 }
 
@@ -54,6 +58,26 @@ pub struct PublishPlan {
     pub writes: Writes,
     /// The number that kept rows get.
     pub kept_as: Option<i64>,
+    /// The steps let one table take the place of another.
+    pub swap: Option<Swap>,
+}
+
+/// What a publish of a swap reads before its steps.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Swap {
+    /// The table that comes; it holds every staged row.
+    pub prepared: TableName,
+    /// What goes.
+    pub of: SwapOf,
+}
+
+/// What a swap replaces.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SwapOf {
+    /// A partition of the target.
+    Partition(IntervalPartition),
+    /// Nothing: the interval has no partition yet.
+    Nothing,
 }
 
 /// One statement of a plan.
@@ -70,7 +94,7 @@ pub struct PlanStep {
     /// What the number of rows means.
     pub counts: Counts,
     /// The [`probe`](crate::probe) told when it is done.
-    pub probe: &'static str,
+    pub probe: Option<&'static str>,
 }
 
 /// What the rows of a statement's command tag are.
@@ -84,6 +108,8 @@ pub enum Counts {
     Inserted,
     /// Nothing of the interval: old rows were copied.
     Kept,
+    /// None: the statement moves no rows.
+    Nothing,
 }
 
 /// How many rows a plan must write.
@@ -119,7 +145,7 @@ fn of_this_publish() -> String {
 }
 
 /// A list of names in SQL.
-fn list(names: &[Identifier]) -> String {
+pub(crate) fn list(names: &[Identifier]) -> String {
     let names: Vec<String> = names.iter().map(ToString::to_string).collect();
     names.join(", ")
 }

@@ -23,4 +23,6 @@ mod staging;
 #[cfg(test)]
 mod support;
 #[cfg(test)]
+mod swap;
+#[cfg(test)]
 mod target;

@@ -205,11 +205,15 @@ async fn holds(client: &tokio_postgres::Client) -> Table {
 #[tokio::test]
 async fn random_publishes_are_what_a_table_in_memory_says() {
     let sequences: u64 = std::env::var("THRICE_PUBLISH_SEQUENCES").map_or(40, |text| text.parse().unwrap());
-    let setup = "create schema m; create table m.t (day date not null, n int not null, v text, at timestamptz, primary key (day, n))";
-    let (_db, mut client) = Scratch::with(setup).await;
     let key = ["day", "n"];
     let mut attempt = 0;
-    for strategy in [PublishStrategy::DeleteInsert, PublishStrategy::MergeComplete] {
+    for strategy in [PublishStrategy::DeleteInsert, PublishStrategy::MergeComplete, PublishStrategy::PartitionSwap] {
+        // a swap makes its partitions itself
+        let cut = if strategy.swaps() { " partition by range (day)" } else { "" };
+        let setup = format!(
+            "create schema m; create table m.t (day date not null, n int not null, v text, at timestamptz, primary key (day, n)){cut}"
+        );
+        let (_db, mut client) = Scratch::with(&setup).await;
         for seed in 1..=sequences {
             let (mut dice, mut model) = (Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15)), Table::new());
             client.batch_execute("truncate m.t").await.unwrap();
@@ -245,7 +249,9 @@ async fn random_publishes_are_what_a_table_in_memory_says() {
                 assert_eq!(holds(&client).await, model, "{what}");
                 let count = |of: usize| i64::try_from(of).unwrap();
                 let expected = match strategy {
-                    PublishStrategy::DeleteInsert => (count(old.len()), 0, count(new.len())),
+                    PublishStrategy::DeleteInsert | PublishStrategy::PartitionSwap => {
+                        (count(old.len()), 0, count(new.len()))
+                    }
                     PublishStrategy::MergeComplete => (
                         count(old.keys().filter(|n| !new.contains_key(n)).count()),
                         count(new.iter().filter(|(n, v)| old.get(n).is_some_and(|had| had != *v)).count()),
@@ -261,12 +267,20 @@ async fn random_publishes_are_what_a_table_in_memory_says() {
 /// Old rows against new ones, whichever strategy replaces them.
 #[tokio::test]
 async fn old_rows_are_compared_with_new_ones() {
-    for strategy in [PublishStrategy::DeleteInsert, PublishStrategy::MergeComplete] {
-        let (_db, mut client) = Scratch::with(
-            "create schema m; create table m.t (day date not null, \"it's \"\"n\" int not null, v text, x numeric(10, 2), f float8, primary key (day, \"it's \"\"n\")); \
+    for strategy in [PublishStrategy::DeleteInsert, PublishStrategy::MergeComplete, PublishStrategy::PartitionSwap] {
+        let (cut, partitions) = if strategy.swaps() {
+            (
+                " partition by range (day)",
+                "create table m.p partition of m.t for values from ('2026-03-24') to ('2026-03-25'); create table m.d partition of m.t default;",
+            )
+        } else {
+            ("", "")
+        };
+        let (_db, mut client) = Scratch::with(&format!(
+            "create schema m; create table m.t (day date not null, \"it's \"\"n\" int not null, v text, x numeric(10, 2), f float8, primary key (day, \"it's \"\"n\")){cut}; {partitions} \
              insert into m.t values ('2026-03-23', 1, 'before', 5, 5), ('2026-03-24', 1, 'same', 1.50, 1), ('2026-03-24', 2, 'old', 2, null), \
-               ('2026-03-24', 3, 'gone', 3, 'NaN'), ('2026-03-24', 4, null, null, 1)",
-        )
+               ('2026-03-24', 3, 'gone', 3, 'NaN'), ('2026-03-24', 4, null, null, 1)"
+        ))
         .await;
         let key = ["day", "it's \"n"];
         let mut road = merging(

@@ -349,18 +349,35 @@ impl Probe for Heard {
 
 #[tokio::test]
 async fn every_step_is_told_in_order() {
-    let (_db, mut client) = Scratch::with(DAY).await;
-    let road = Road::new("m.t", "day", QUERY, day("2026-03-24"));
-    let prepared = road.prepare(&mut client).await.unwrap();
-    let heard = Heard::default();
-    let staged = road.stage_with(&mut client, &prepared, "1", &|_| Vec::new(), &heard).await.unwrap();
-    assert!(matches!(
-        road.publish_with(&mut client, &prepared, &staged, Gate::default(), &heard).await,
-        PublishOutcome::Committed(_)
-    ));
-    let of_merge = [probe::PUBLISH_KEPT, probe::PUBLISH_UPDATED];
-    let all: Vec<&str> = probe::ALL.into_iter().filter(|step| !of_merge.contains(step)).collect();
-    assert_eq!(*heard.0.lock().unwrap(), all, "all but those of a merge");
+    let of_swaps = [probe::PREPARE_FILLED, probe::PUBLISH_DETACHED, probe::PUBLISH_ATTACHED];
+    let of_rows = [probe::PUBLISH_DELETED, probe::PUBLISH_WRITTEN];
+    let cut = "create schema m; create table m.t (day date not null, n int, v text) partition by range (day); \
+         create table m.p partition of m.t for values from ('2026-03-24') to ('2026-03-25')";
+    for (strategy, setup) in [
+        (PublishStrategy::DeleteInsert, DAY),
+        (PublishStrategy::MergeComplete, DAY),
+        (PublishStrategy::PartitionSwap, cut),
+    ] {
+        let (_db, mut client) = Scratch::with(setup).await;
+        let mut road = Road::new("m.t", "day", QUERY, day("2026-03-24"));
+        (road.strategy, road.key) = (strategy, &["day", "n"]);
+        let prepared = road.prepare(&mut client).await.unwrap();
+        let heard = Heard::default();
+        let staged = road.stage_with(&mut client, &prepared, "1", &|_| Vec::new(), &heard).await.unwrap();
+        assert!(matches!(
+            road.publish_with(&mut client, &prepared, &staged, Gate::default(), &heard).await,
+            PublishOutcome::Committed(_)
+        ));
+        let meets = |step: &&str| match *step {
+            probe::PUBLISH_KEPT => false,
+            probe::PUBLISH_UPDATED => strategy == PublishStrategy::MergeComplete,
+            step if of_swaps.contains(&step) => strategy.swaps(),
+            step if of_rows.contains(&step) => !strategy.swaps(),
+            _ => true,
+        };
+        let all: Vec<&str> = probe::ALL.into_iter().filter(meets).collect();
+        assert_eq!(*heard.0.lock().unwrap(), all, "{strategy:?}");
+    }
 }
 
 /// A pipeline that names no schemas leaves triggers and checks the path that the server gives the role.

@@ -20,7 +20,8 @@ use thrice_sql_publish::{
     session::{Limit, Session, Timeouts},
     staging::{Place, StageRequest, Staged, StagingName, stage},
     staging_mode::{Durable, StagingMode},
-    strategy::{self, Parts},
+    strategy::{self, Parts, PublishPlan, partition_swap},
+    swap::prepare::{self, Preparation, PreparedPartition},
     target::{Examination, ExamineRequest, Target, examine},
 };
 use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage};
@@ -291,13 +292,73 @@ impl<'a> Road<'a> {
     ) -> PublishOutcome {
         let parts =
             Parts { target: &prepared.target, columns: &prepared.columns, staging: &staged.relation, keep: None };
-        let plan = strategy::plan(self.strategy, &parts);
+        let plan = match strategy::plan(self.strategy, &parts) {
+            Some(plan) => plan,
+            None => match self.prepare_swap(client, prepared, staged, probe).await {
+                Ok(Preparation::Ready(swap)) => partition_swap::plan(&parts, &swap),
+                Ok(Preparation::Refused(findings)) => panic!("refused: {findings:?}"),
+                Err(error) => return PublishOutcome::RolledBack(error),
+            },
+        };
+        self.publish_plan(client, prepared, staged, &plan, gate, probe).await
+    }
+
+    /// The table that is swapped in. The number of a run is that of its staging table's name.
+    pub(crate) async fn prepare_swap(
+        &self,
+        client: &mut Client,
+        prepared: &Prepared,
+        staged: &Staged,
+        probe: &dyn Probe,
+    ) -> Result<Preparation, PublishError> {
+        let number = u32::from_str_radix(&staged.relation.table.as_str()[2..9], 16).unwrap();
+        let request = prepare::PrepareRequest {
+            target: &prepared.target,
+            columns: &prepared.columns,
+            bounds: &self.bounds,
+            staged,
+            name: &StagingName::prepared(i64::from(number) + 1).unwrap(),
+            label: "2026-03-24",
+            owner: None,
+            session: &self.session,
+            timeouts: &self.timeouts,
+            probe,
+            stop: &self.stop,
+        };
+        prepare::prepare(client, &request).await
+    }
+
+    /// From examination to the table that is swapped in.
+    pub(crate) async fn ready(&self, client: &mut Client, attempt: &str) -> (Prepared, Staged, PreparedPartition) {
+        let prepared = self.prepare(client).await.unwrap();
+        let staged = self.stage(client, &prepared, attempt).await.unwrap();
+        match self.prepare_swap(client, &prepared, &staged, &Quiet).await.unwrap() {
+            Preparation::Ready(swap) => (prepared, staged, *swap),
+            Preparation::Refused(findings) => panic!("refused: {findings:?}"),
+        }
+    }
+
+    pub(crate) fn swap_plan(&self, prepared: &Prepared, staged: &Staged, swap: &PreparedPartition) -> PublishPlan {
+        let parts =
+            Parts { target: &prepared.target, columns: &prepared.columns, staging: &staged.relation, keep: None };
+        partition_swap::plan(&parts, swap)
+    }
+
+    pub(crate) async fn publish_plan(
+        &self,
+        client: &mut Client,
+        prepared: &Prepared,
+        staged: &Staged,
+        plan: &PublishPlan,
+        gate: Gate,
+        probe: &dyn Probe,
+    ) -> PublishOutcome {
         let request = PublishRequest {
             target: &prepared.target,
             columns: &prepared.columns,
             bounds: &self.bounds,
             staged,
-            plan: &plan,
+            plan,
             existing_rows: self.existing_rows,
             session: &self.session,
             timeouts: &self.timeouts,

@@ -77,8 +77,10 @@ fn shown(loaded: &Loaded, path: &[String], value: &Value) -> String {
     match (value, keys.as_slice()) {
         (Value::Null, ["timeouts", "stage"]) => in_force(limits.staging()),
         (Value::Null, ["timeouts", "checks"]) => in_force(limits.checking()),
-        (Value::Null, ["timeouts", "publish"]) => in_force(limits.publishing()),
-        (Value::Null, ["timeouts", "lock"]) => HumanDuration::from_seconds(limits.staging().lock.as_secs()).to_string(),
+        (Value::Null, ["timeouts", "publish"]) => in_force(limits.publishing(loaded.job.strategy)),
+        (Value::Null, ["timeouts", "lock"]) => {
+            HumanDuration::from_seconds(limits.publishing(loaded.job.strategy).lock.as_secs()).to_string()
+        }
         (Value::Null, _) => "none".to_owned(),
         (value, _) => compact(value),
     }
