@@ -3,6 +3,7 @@
 //! `cases` holds one test for each known bug of other tools; the other files hold one promise each.
 
 mod cases;
+mod changes;
 mod checks;
 mod cron;
 mod diff;

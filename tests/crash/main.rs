@@ -33,18 +33,21 @@ fn pipeline(budget: &str, strategy: &str) -> PipelineText {
 const REPLACED: &str = "";
 /// It keeps what it replaces, and so does a swap.
 const MERGED: &str = "strategy = \"merge\"\nrows = \"complete\"\nkeep_old_for = \"1d\"\n";
+/// A value grows with every change.
+const CHANGED: &str = "strategy = \"merge\"\nrows = \"changes\"\nversion = \"v\"\n";
 const SWAPPED: &str = "strategy = \"partition_swap\"\nkeep_old_for = \"1d\"\n";
 
 /// Whether a publish by the strategy meets the place.
 fn passes(point: &str, strategy: &str) -> bool {
     match point {
-        failpoints::PUBLISH_UPDATED => strategy == MERGED,
-        failpoints::PUBLISH_KEPT => strategy != REPLACED,
+        failpoints::PUBLISH_UPDATED => strategy == MERGED || strategy == CHANGED,
+        failpoints::PUBLISH_KEPT => strategy == MERGED || strategy == SWAPPED,
         failpoints::PREPARE_FILLED
         | failpoints::AFTER_PREPARE
         | failpoints::PUBLISH_DETACHED
         | failpoints::PUBLISH_ATTACHED => strategy == SWAPPED,
-        failpoints::PUBLISH_DELETED | failpoints::PUBLISH_WRITTEN => strategy != SWAPPED,
+        failpoints::PUBLISH_DELETED => strategy != SWAPPED && strategy != CHANGED,
+        failpoints::PUBLISH_WRITTEN => strategy != SWAPPED,
         _ => true,
     }
 }
@@ -158,7 +161,7 @@ macro_rules! at_each {
             #[tokio::test(flavor = "multi_thread")]
             async fn $name() -> Result<()> {
                 for round in 1..=rounds()? {
-                    for strategy in [REPLACED, MERGED, SWAPPED] {
+                    for strategy in [REPLACED, MERGED, CHANGED, SWAPPED] {
                         if passes(failpoints::$point, strategy) {
                             kill_and_recover(failpoints::$point, round, strategy).await?;
                         }
@@ -206,10 +209,9 @@ at_each! {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_rollback_is_asked_for_again() -> Result<()> {
     let day = "select md5(string_agg(t::text, ' ' order by at, shop)) from k.t t where at >= '2025-09-01 18:15Z' and at < '2025-09-02 18:15Z'";
-    for strategy in ["keep_old_for = \"1d\"\n", MERGED] {
+    for strategy in ["keep_old_for = \"1d\"\n", MERGED, SWAPPED] {
         for point in failpoints::ALL {
-            let only_merged = [failpoints::PUBLISH_KEPT, failpoints::PUBLISH_UPDATED].contains(&point);
-            if only_merged && strategy != MERGED {
+            if !passes(point, strategy) {
                 continue;
             }
             let bench = bench_of("15m", strategy).await?;

@@ -52,6 +52,15 @@ impl Check {
         }
         checks
     }
+
+    /// What holds of the column that says what a change is.
+    pub fn operation(column: &Identifier) -> [Self; 2] {
+        let words = ["I", "U", "D"].map(Value::text).to_vec();
+        [
+            Self::error("operation not null", Rule::NotNull(vec![column.clone()])),
+            Self::error("operation I, U or D", Rule::AcceptedValues { column: column.clone(), values: words }),
+        ]
+    }
 }
 
 /// What must hold of the staged rows.

@@ -31,6 +31,8 @@ pub(crate) fn of(pipeline: &Pipeline) -> Job {
         params: pipeline.query().params().iter().map(param).collect(),
         target: target.table.clone(),
         strategy: target.strategy,
+        version: target.version.clone(),
+        operation: target.operation.clone(),
         interval_column: target.interval_column.clone(),
         key: target.key.clone(),
         published_at: target.published_at.clone(),

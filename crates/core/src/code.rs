@@ -212,6 +212,7 @@ codes! {
     "TH0536" AdoptRefused Refused "the partition cannot be adopted";
     "TH0537" TargetChanged Refused "the target was changed under published partitions";
     "TH0538" EditedSinceReceipt Ok "rows that others changed since the receipt were replaced";
+    "TH0539" OutOfOrder Refused "newer changes are published already";
     "TH0540" ShadowSchema Refused "no schema for shadow tables";
     "TH0541" IdempotencyKeyUsed Refused "the idempotency key was used with other arguments";
     "TH0550" OutcomeUnknown Unknown "the outcome of a COMMIT is still open";

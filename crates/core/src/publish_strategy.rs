@@ -8,6 +8,8 @@ pub enum PublishStrategy {
     /// Delete the rows whose keys the staged ones no longer have, change those that differ, insert those that are new; rows
     /// that are equal are not touched. The staged rows are the whole interval (`rows = "complete"`).
     MergeComplete,
+    /// Apply changes by key: rows that are not named stay, in whichever interval they are (`rows = "changes"`).
+    MergeChanges,
     /// Prepare a table beside the target, then let it take the place of the interval's partition.
     PartitionSwap,
 }
@@ -17,7 +19,7 @@ impl PublishStrategy {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::DeleteInsert => "delete_insert",
-            Self::MergeComplete => "merge",
+            Self::MergeComplete | Self::MergeChanges => "merge",
             Self::PartitionSwap => "partition_swap",
         }
     }
@@ -26,12 +28,18 @@ impl PublishStrategy {
     pub const fn rows(self) -> &'static str {
         match self {
             Self::DeleteInsert | Self::MergeComplete | Self::PartitionSwap => "complete",
+            Self::MergeChanges => "changes",
         }
     }
 
     /// Whether rows of the target are changed in place.
     pub const fn updates(self) -> bool {
-        matches!(self, Self::MergeComplete)
+        matches!(self, Self::MergeComplete | Self::MergeChanges)
+    }
+
+    /// Whether the query gives changes, and not all rows of an interval.
+    pub const fn takes_changes(self) -> bool {
+        matches!(self, Self::MergeChanges)
     }
 
     /// Whether a table takes the place of another: a short exclusive lock instead of written rows.

@@ -68,7 +68,7 @@ pub fn decide(code: Option<SqlState>, effect: SideEffect, seen: Circumstances) -
     };
     match code.as_str() {
         "TH002" => Decision::class(FailureClass::Fenced),
-        "TH003" | "TH005" => Decision::class(FailureClass::Guard),
+        "TH003" | "TH005" | "TH014" => Decision::class(FailureClass::Guard),
         "TH004" => Decision::class(FailureClass::Check),
         "57014" if seen.we_cancelled => Decision::class(FailureClass::Cancelled),
         "57014" if seen.timeouts_are_transient => Decision::class(FailureClass::Transient),
@@ -170,7 +170,7 @@ mod tests {
             ("53100 58P01", transient(Some(2), true)),
             (permanent, never(FailureClass::Permanent)),
             ("TH002", never(FailureClass::Fenced)),
-            ("TH003 TH005", never(FailureClass::Guard)),
+            ("TH003 TH005 TH014", never(FailureClass::Guard)),
             ("TH004", never(FailureClass::Check)),
             ("57014", never(FailureClass::Timeout)),
         ] {

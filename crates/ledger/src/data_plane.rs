@@ -16,6 +16,10 @@ pub const RECEIPT_OF: &str = include_str!("../sql/receipt_of.sql");
 
 /// Writes down that the rows which publishes replaced are kept no more; in the transaction that deletes them.
 pub const FORGET_HISTORY: &str = include_str!("../sql/forget_history.sql");
+/// Locks a pipeline's target for a publish whose keys may lie in any interval; before [`LOCK_AND_CHECK_FENCE`].
+pub const LOCK_TARGET: &str = include_str!("../sql/lock_target.sql");
+/// `TH014`: a later interval is published, and changes without a version cannot be applied before it any more.
+pub const NO_NEWER_PUBLISH: &str = include_str!("../sql/no_newer_publish.sql");
 /// Whether no open run names a staging table; asked under the table's lock before it is dropped.
 pub const STAGING_IS_UNUSED: &str = include_str!("../sql/staging_is_unused.sql");
 
@@ -46,7 +50,7 @@ pub struct Signature {
 }
 
 /// All statements of the data plane.
-pub const STATEMENTS: [Signature; 6] = [
+pub const STATEMENTS: [Signature; 8] = [
     Signature {
         name: "lock_and_check_fence",
         text: LOCK_AND_CHECK_FENCE,
@@ -60,6 +64,13 @@ pub const STATEMENTS: [Signature; 6] = [
         ],
     },
     Signature { name: "staging_is_unused", text: STAGING_IS_UNUSED, params: &["text"], columns: &[("unused", "int4")] },
+    Signature { name: "lock_target", text: LOCK_TARGET, params: &["int4"], columns: &[("locked", "int4")] },
+    Signature {
+        name: "no_newer_publish",
+        text: NO_NEWER_PUBLISH,
+        params: &["int4", "int4", "timestamptz"],
+        columns: &[("in_order", "bool")],
+    },
     Signature { name: "forget_history", text: FORGET_HISTORY, params: &["int8[]"], columns: &[] },
     Signature {
         name: "mark_staged",

@@ -225,7 +225,7 @@ impl Definition {
     /// What decides which rows are published.
     pub(crate) fn target_json(&self) -> Value {
         let target = &self.target;
-        json!({
+        let mut json = json!({
             "table": target.table.to_string(),
             "strategy": target.strategy.as_str(),
             "rows": target.strategy.rows(),
@@ -235,7 +235,14 @@ impl Definition {
             "stage": target.stage.as_str(),
             "allow_empty": target.allow_empty,
             "columns": target.columns.as_str(),
-        })
+        });
+        // not as null elsewhere: a hash of the code goes over it
+        for (name, column) in [("version", &target.version), ("operation", &target.operation)] {
+            if let Some(column) = column {
+                json[name] = column.as_str().into();
+            }
+        }
+        json
     }
 }
 

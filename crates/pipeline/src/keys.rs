@@ -160,8 +160,6 @@ const fn later(table: &'static str, name: &'static str, meaning: &'static str, m
     Key { built: Built::No(meanwhile), ..pipeline(table, name, Kind::Open, Unwritten::Nothing, meaning) }
 }
 
-const OF_MERGE: &str = "leave it out: it belongs to rows = \"changes\"";
-
 /// All keys, table by table.
 pub const KEYS: &[Key] = &all();
 
@@ -382,12 +380,24 @@ const OTHERS: &[Key] = &[
     pipeline(
         "target",
         "rows",
-        Kind::OneOf(&["complete"]),
+        Kind::OneOf(&["complete", "changes"]),
         Unwritten::Said("\"complete\"; strategy \"merge\" has to say it"),
-        "the query gives the whole interval: rows that it no longer gives vanish",
+        "`complete`: the query gives the whole interval, and rows that it no longer gives vanish; `changes`: it gives what has changed, and other rows stay",
     ),
-    later("target", "version", "column that orders changes", OF_MERGE),
-    later("target", "operation", "column that marks deleted rows", OF_MERGE),
+    pipeline(
+        "target",
+        "version",
+        Kind::Column,
+        Unwritten::Nothing,
+        "a column that grows with every change of a key, with `rows = \"changes\"`: an older change is not applied over a newer one",
+    ),
+    pipeline(
+        "target",
+        "operation",
+        Kind::Column,
+        Unwritten::Nothing,
+        "a column that says what a change is, `I`, `U` or `D`, with `rows = \"changes\"`: a deleted row stays, marked",
+    ),
     pipeline(
         "target",
         "interval_column",

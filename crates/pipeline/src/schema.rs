@@ -76,6 +76,14 @@ fn table(file: File, name: &str) -> Map<String, Value> {
             json!({ "properties": { "strategy": { "const": "merge" } }, "required": ["strategy"] }),
         );
         schema.insert("then".to_owned(), json!({ "required": ["rows", "key"] }));
+        // the other strategies are given whole intervals
+        let changes = json!({
+            "required": ["strategy", "rows"],
+            "properties": { "rows": { "const": "changes" }, "strategy": { "const": "merge" } },
+        });
+        schema.insert("dependentSchemas".to_owned(), json!({ "version": changes, "operation": changes }));
+        let complete = json!({ "properties": { "rows": { "const": "complete" } } });
+        schema.insert("anyOf".to_owned(), json!([complete, changes]));
     }
     schema
 }

@@ -57,6 +57,10 @@ pub struct Target {
     pub table: TableName,
     /// How rows are replaced.
     pub strategy: Strategy,
+    /// A column that grows with every change of a key; only where the query gives changes.
+    pub version: Option<Identifier>,
+    /// A column that says what a change is; only where the query gives changes.
+    pub operation: Option<Identifier>,
     /// The column that places a row in an interval; `None` where the grain is a whole table.
     pub interval_column: Option<Identifier>,
     /// Columns that tell rows apart; may be empty.
@@ -92,6 +96,7 @@ pub(crate) fn read(root: &mut Reader<'_, '_>, grain: Option<&Grain>) -> Option<(
         not_reserved(&mut reader, table, field);
     }
     let strategy = strategy(&mut reader, grain);
+    let (version, operation) = of_changes(&mut reader, strategy);
     let interval_column = interval_column(&mut reader, grain);
     let key = reader.identifiers("key");
     let published_at = reader.identifier("published_at");
@@ -112,6 +117,8 @@ pub(crate) fn read(root: &mut Reader<'_, '_>, grain: Option<&Grain>) -> Option<(
     let target = Target {
         table,
         strategy: strategy?,
+        version,
+        operation,
         interval_column: if grain == Some(&Grain::Table) { None } else { Some(interval_column?) },
         key: key.map(|(key, _)| key).unwrap_or_default(),
         published_at: published_at.map(|(column, _)| column),
@@ -165,7 +172,7 @@ fn strategy(reader: &mut Reader<'_, '_>, grain: Option<&Grain>) -> Option<Strate
             only_complete(reader, written);
             Some(Strategy::DeleteInsert)
         }
-        ("merge", Some((_, field))) => merge(reader, &field),
+        ("merge", Some((_, field))) => merge(reader, &field, grain),
         ("partition_swap", Some((_, field))) => {
             only_complete(reader, written);
             if grain == Some(&Grain::Table) {
@@ -201,26 +208,18 @@ fn strategy(reader: &mut Reader<'_, '_>, grain: Option<&Grain>) -> Option<Strate
             None
         }
     };
-    for key in ["version", "operation"] {
-        // where the merge itself was refused, they are what it wants
-        if written == "merge" && strategy.is_none() {
-            reader.know(key);
-        } else {
-            reader.not_built(key);
-        }
-    }
     strategy
 }
 
 /// Rows that are not named stay, or go: a merge has to say which.
-fn merge(reader: &mut Reader<'_, '_>, strategy: &Field<'_>) -> Option<Strategy> {
+fn merge(reader: &mut Reader<'_, '_>, strategy: &Field<'_>, grain: Option<&Grain>) -> Option<Strategy> {
     if !reader.has("rows") {
         reader.know("rows");
         let diagnostic = reader
             .error(ErrorCode::MergeWithoutRows, "merge does not say what happens to rows that the query no longer gives")
             .at(strategy.span.clone())
             .why("they are deleted where the query gives the complete interval, and stay where it gives changes")
-            .fix("rows = \"complete\", where the query gives the whole interval; rows = \"changes\" is not built in this version");
+            .fix("rows = \"complete\", where the query gives the whole interval; rows = \"changes\", where it gives what has changed");
         reader.report(diagnostic);
         return None;
     }
@@ -233,12 +232,22 @@ fn merge(reader: &mut Reader<'_, '_>, strategy: &Field<'_>) -> Option<Strategy> 
             Some(Strategy::MergeComplete)
         }
         ("changes", field) => {
-            reader.refuse_feature(
-                "rows = \"changes\" is known, but not built in this version".to_owned(),
-                field.span,
-                "rows = \"complete\", with a query that gives the whole interval",
-            );
-            None
+            if !reader.has("key") {
+                reader.missing("key", "key = [\"…\"]: the columns that tell which row a change is of");
+                return None;
+            }
+            if let Some((keep, kept)) = reader.duration("keep_old_for")
+                && !keep.is_zero()
+            {
+                let message = "`target.keep_old_for`: rows that changes replace are not kept";
+                reader.bad_value(&kept, message, "remove it; a change is undone by a newer change");
+            }
+            let whole = grain == Some(&Grain::Table);
+            if whole {
+                let message = "`target.rows`: the whole table is no set of changes";
+                reader.bad_value(&field, message, "rows = \"complete\", or name the grain of the changes");
+            }
+            (!whole).then_some(Strategy::MergeChanges)
         }
         (other, field) => {
             let message = format!("`target.rows` is {other:?}");
@@ -246,6 +255,21 @@ fn merge(reader: &mut Reader<'_, '_>, strategy: &Field<'_>) -> Option<Strategy> 
             None
         }
     }
+}
+
+/// The columns that only changes have.
+fn of_changes(reader: &mut Reader<'_, '_>, strategy: Option<Strategy>) -> (Option<Identifier>, Option<Identifier>) {
+    let mut read = |key| {
+        let (column, field) = reader.identifier(key)?;
+        // where the strategy itself was refused, it may be what they are for
+        if strategy.is_some_and(|strategy| !strategy.takes_changes()) {
+            let message = format!("`target.{key}` belongs to changes, and the query gives the whole interval");
+            reader.bad_value(&field, message, "remove it, or strategy = \"merge\" with rows = \"changes\"");
+            return None;
+        }
+        Some(column)
+    };
+    (read("version"), read("operation"))
 }
 
 /// What replaces an interval is given all of it.

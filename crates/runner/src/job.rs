@@ -35,6 +35,10 @@ pub struct Job {
     pub target: TableName,
     /// How its rows are replaced.
     pub strategy: PublishStrategy,
+    /// A column that grows with every change of a key; only where the query gives changes.
+    pub version: Option<Identifier>,
+    /// A column that says what a change is: `I`, `U` or `D`; only where the query gives changes.
+    pub operation: Option<Identifier>,
     /// The column that places a row in the interval; `None` for a whole table, and only for one.
     pub interval_column: Option<Identifier>,
     /// Columns that tell rows apart; may be empty.

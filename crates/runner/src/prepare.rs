@@ -227,6 +227,8 @@ pub(crate) fn examine_request(job: &Job) -> ExamineRequest {
         key: job.key.clone(),
         published_at: job.published_at.clone(),
         strategy: job.strategy,
+        version: job.version.clone(),
+        operation: job.operation.clone(),
     }
 }
 

@@ -209,6 +209,7 @@ fn code_of(state: Option<SqlState>, lost: bool) -> ErrorCode {
         (_, "57014") => ErrorCode::TimedOut,
         (_, "TH002") => ErrorCode::Fenced,
         (_, "TH003") => ErrorCode::Closed,
+        (_, "TH014") => ErrorCode::OutOfOrder,
         (_, "TH011" | "TH012" | "TH013") => ErrorCode::WrittenDiffers,
         (_, "TH010") => ErrorCode::LedgerStatement,
         (_, "XX001" | "XX002") => ErrorCode::DamagedServer,

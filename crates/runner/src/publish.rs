@@ -58,7 +58,7 @@ impl Runner {
         let replace = strategy::plan(strategy, &parts(work, staged, keep.as_ref()));
         let (mut run, mut record) = (run, record);
         if equals_receipt(work, staged) {
-            let plan = strategy::unchanged::plan(strategy.as_str());
+            let plan = strategy::unchanged(strategy, &parts(work, staged, None));
             let how = (&plan, ReceiptKind::Unchanged, None);
             match self.publish_as(work, run, staged, how, record.take(), progress).await {
                 // the receipt says equal, the table does not: somebody edited it since; the interval is replaced
@@ -114,6 +114,8 @@ impl Runner {
         let existing_rows = match (work.has_receipt(), work.request.overwrite_existing) {
             (true, _) => ExistingRows::Receipted,
             (false, true) => ExistingRows::MayBeReplaced,
+            // a change replaces no row but those that it names, in whichever interval they are
+            (false, false) if job.strategy.takes_changes() => ExistingRows::MayBeReplaced,
             (false, false) => ExistingRows::MustBeNone,
         };
         let worker = self.lease.worker_id();
@@ -284,7 +286,7 @@ pub(crate) fn parts<'a>(work: &'a Work<'_>, staged: &'a Staged, kept: Option<&'a
 /// The ledger's statements around the data: lock and fence first, the receipt last, the proof after COMMIT.
 fn gate(work: &Work<'_>, worker: uuid::Uuid, kind: ReceiptKind, kept: Option<&Kept>) -> Gate {
     Gate {
-        first: vec![lock_and_check_fence(work.claim.partition_id, work.claim.token, work.request.reopen)],
+        first: locks(work),
         last: vec![receipt(&PublishTail {
             partition_id: work.claim.partition_id,
             attempt_id: work.started.attempt_id,
@@ -305,6 +307,30 @@ fn gate(work: &Work<'_>, worker: uuid::Uuid, kind: ReceiptKind, kept: Option<&Ke
         })],
         confirm: Some(proof(work.started.attempt_id)),
     }
+}
+
+/// The target first, where keys may lie in any interval of it, then the partition: the order of everybody.
+fn locks(work: &Work<'_>) -> Vec<Statement> {
+    let (job, row) = (&work.prepared.job, &work.prepared.row);
+    let mut locks = Vec::new();
+    if job.strategy.takes_changes() {
+        locks.push(
+            Statement::new("lock the target", data_plane::LOCK_TARGET)
+                .bind(row.pipeline_id, Type::INT4)
+                .must_return_row(),
+        );
+        if job.version.is_none() {
+            let start = work.partition.interval.start();
+            locks.push(
+                Statement::new("look for later changes", data_plane::NO_NEWER_PUBLISH)
+                    .bind(row.pipeline_id, Type::INT4)
+                    .bind(row.interval_epoch, Type::INT4)
+                    .bind(start, Type::TIMESTAMPTZ),
+            );
+        }
+    }
+    locks.push(lock_and_check_fence(work.claim.partition_id, work.claim.token, work.request.reopen));
+    locks
 }
 
 /// Locks the partition's row and checks the fence under the lock.

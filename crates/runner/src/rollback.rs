@@ -71,6 +71,10 @@ impl Runner {
         stop: &CancellationToken,
     ) -> Result<(Prepared, Rollback), NotPrepared> {
         self.patience = Patience::of(stop);
+        if job.strategy.takes_changes() {
+            let what = "the pipeline publishes changes, whose rows may lie in any interval";
+            return Err(nothing_kept(what, "what they replaced is not kept").into());
+        }
         let asking = self.patience.ledger(self.ledger().receipts_of(&cut, partition.interval.start()));
         let receipts = asking.await.map_err(|error| problem::of_ledger(&error))?;
         let chain = Chain::of(&receipts, to).map_err(|problem| *problem)?;

@@ -60,13 +60,17 @@ impl Runner {
         let check_begun = Instant::now();
         let published = self.published_rows(work).await?;
         let (rows, accept_drop) = (staged.content.rows, work.request.accept_drop);
-        let mut guards = vec![
-            guard::empty_over_published(rows, published, accept_drop),
-            work.prepared.job.guards.rows(rows, published, accept_drop),
-        ];
+        // fewer changes than before take nothing away
+        let takes_changes = work.prepared.job.strategy.takes_changes();
+        let mut guards = Vec::new();
+        if !takes_changes {
+            guards.push(guard::empty_over_published(rows, published, accept_drop));
+            guards.push(work.prepared.job.guards.rows(rows, published, accept_drop));
+        }
         // where something is published the guard speaks for an empty result, and the check "not empty" has nothing to add:
         // rows that would vanish are the guard's, and an interval that is published without rows stays as it is
-        let allow_empty = work.prepared.job.allow_empty || (published.is_some() && staged.content.rows == 0);
+        let allow_empty =
+            work.prepared.job.allow_empty || (published.is_some() && staged.content.rows == 0 && !takes_changes);
         let (mut verdict, existing) = self.checks(work, staged, allow_empty).await?;
         guards.extend(existing.map(|rows| guard::existing_rows(rows, false, work.request.overwrite_existing)));
         let passed = verdict.passed();
@@ -147,15 +151,18 @@ impl Runner {
             bounds: work.bounds,
             start: work.partition.interval.start(),
             end: work.partition.interval.end(),
-            key: job.key.clone(),
+            // a key may change several times in an interval
+            key: job.key.iter().chain(&job.version).cloned().collect(),
         };
         let mut checks = Check::always(&subject, allow_empty);
+        checks.extend(job.operation.as_ref().into_iter().flat_map(Check::operation));
         checks.extend(job.checks.iter().cloned());
         let compiled = compile(&checks, &subject);
         let over = self.patience.token();
         let (client, statements) = self.client_and_statements().await.map_err(Failing::problem)?;
         let cancel = client.cancel_token();
-        let look = (!work.has_receipt()).then_some((&work.prepared.target, &work.bounds));
+        let look =
+            (!work.has_receipt() && !job.strategy.takes_changes()).then_some((&work.prepared.target, &work.bounds));
         let timeouts = job.limits.checking();
         let beginning = async {
             // in a transaction of its own, which a refusal ends: under the zone and the search path of the pipeline, since

@@ -59,6 +59,8 @@ async fn publish_day(client: &mut Client, run: &'static str) -> Result<(), Box<d
         key: vec![Identifier::new("day")?, Identifier::new("store")?],
         published_at: None,
         strategy: PublishStrategy::DeleteInsert,
+        version: None,
+        operation: None,
     };
     let examination = examine(client, &examine_request, &timeouts, &stop).await?;
     let Some(target) = examination.target else { return Err(format!("{:#?}", examination.findings).into()) };

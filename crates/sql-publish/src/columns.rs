@@ -92,7 +92,8 @@ pub fn match_columns(target: &Target, query: &[QueryColumn], policy: ColumnsPoli
             continue;
         }
         let optional = column.has_default || !column.not_null;
-        let needed = target.interval_column() == Some(&column.name) || target.key.contains(&column.name);
+        let named = [target.interval_column(), target.version.as_ref(), target.operation.as_ref()];
+        let needed = named.contains(&Some(&column.name)) || target.key.contains(&column.name);
         if policy == ColumnsPolicy::AllowExtraTarget && optional && !needed {
             continue;
         }

@@ -23,6 +23,8 @@
 //!     key: vec![Identifier::new("day")?, Identifier::new("store")?],
 //!     published_at: None,
 //!     strategy: PublishStrategy::DeleteInsert,
+//!     version: None,
+//!     operation: None,
 //! };
 //! let examination = target::examine(client, &request, &timeouts, &stop).await?;
 //! let Some(target) = examination.target else { return Err(format!("{:?}", examination.findings).into()) };

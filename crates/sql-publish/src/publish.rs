@@ -27,7 +27,7 @@ use crate::{
     statement::Statement,
     statement_cache::StatementCache,
     steps::{Answer, Ask, Param, Steps, answered, one_row},
-    strategy::{Counts, PublishPlan, Writes},
+    strategy::{Counts, PublishPlan, ReadBack, Writes},
     swap,
     target::Target,
 };
@@ -280,11 +280,14 @@ async fn write(
         ("thrice.rows_deleted", rows.deleted),
         ("thrice.rows_inserted", rows.inserted),
         ("thrice.rows_updated", rows.updated),
-        ("thrice.target_rows", rows.content.rows),
     ] {
         last.push(name, count.to_string());
     }
-    last.push("thrice.target_checksum", rows.content.checksum.clone());
+    // of changes the receipt says what was applied: their rows may lie in any interval
+    if request.plan.reads_back == ReadBack::Interval {
+        last.push("thrice.target_rows", rows.content.rows.to_string());
+        last.push("thrice.target_checksum", rows.content.checksum.clone());
+    }
     if let Some(before) = &rows.before {
         last.push("thrice.rows_before", before.rows.to_string());
         last.push("thrice.checksum_before", before.checksum.clone());
@@ -353,7 +356,8 @@ async fn write_rows(
 ) -> Result<Rows, PublishError> {
     let (look, bounds) = (read_back_text(request), bounds::params(request.bounds));
     let plan = &request.plan.steps;
-    let reads_before = !plan.is_empty() && request.existing_rows == ExistingRows::Receipted;
+    let of_interval = request.plan.reads_back == ReadBack::Interval;
+    let reads_before = !plan.is_empty() && request.existing_rows == ExistingRows::Receipted && of_interval;
     let (theirs, ours) = (Pins::query(request.session), Pins::checksum().and(Pins::timeouts(request.timeouts)));
     let (set_theirs, set_ours) = (theirs.set(""), ours.set(""));
     let mut asks = Vec::new();
@@ -389,10 +393,17 @@ async fn write_rows(
     // has nothing left to refuse.
     asks.push((Ask::again("fire deferred constraints", "set constraints all immediate", &[]), None));
     asks.push((set_ours.ask(), None));
-    asks.push((Ask::again(checksum::READ, &look, &bounds), None));
+    asks.push(match &request.plan.reads_back {
+        ReadBack::Interval => (Ask::again(checksum::READ, &look, &bounds), None),
+        ReadBack::Keys(text) => (Ask::repeated(request.staged.comes_again, READ_KEYS, text, &[]), None),
+    });
 
     let mut answers = steps.ask_in_steps(&asks, request.probe).await?;
-    let content = answers.pop().ok_or_else(|| PublishError::new(checksum::READ, ErrorKind::NoRow))?;
+    let read = answers.pop().ok_or_else(|| PublishError::new(checksum::READ, ErrorKind::NoRow))?;
+    let content = match &request.plan.reads_back {
+        ReadBack::Interval => checksum::content(read)?,
+        ReadBack::Keys(_) => changes_are_there(request.staged, read)?,
+    };
     let (mut deleted, mut inserted, mut updated) = (0, 0, 0);
     for (step, answer) in plan.iter().zip(answers.drain(before_plan..)) {
         match step.counts {
@@ -406,7 +417,25 @@ async fn write_rows(
         answers.truncate(asked_before);
         (before, compared) = old_against_new(answers)?;
     }
-    Ok(Rows { before, deleted, inserted, updated, content: checksum::content(content)?, comparison: compared })
+    Ok(Rows { before, deleted, inserted, updated, content, comparison: compared })
+}
+
+const READ_KEYS: &str = "read the changed keys back";
+
+/// The staged changes, where the target has each of them.
+fn changes_are_there(staged: &Staged, answer: Answer) -> Result<Content, PublishError> {
+    let row = one_row(READ_KEYS, answer.rows)?;
+    let count = |at| get::<i64>(&row, at);
+    let (rows, keys, found, there) = (count(0)?, count(1)?, count(2)?, count(3)?);
+    if rows != staged.content.rows {
+        return Err(PublishError::new(READ_KEYS, ErrorKind::StagingNotWhole { relation: staged.relation.clone() }));
+    }
+    if found != keys || there != keys {
+        // two rows of one key are as wrong as none
+        let rows = if found == keys { there } else { found };
+        return Err(PublishError::new(READ_KEYS, ErrorKind::ReadBackDiffers { rows, staged: keys }));
+    }
+    Ok(staged.content.clone())
 }
 
 /// What the interval held, and how it differs from what is staged.

@@ -37,6 +37,10 @@ pub struct ExamineRequest {
     pub published_at: Option<Identifier>,
     /// How rows are replaced: what a strategy does not do to them cannot go wrong.
     pub strategy: PublishStrategy,
+    /// A column that grows with every change of a key, for a strategy that takes changes.
+    pub version: Option<Identifier>,
+    /// A column that says what a change is, for the same.
+    pub operation: Option<Identifier>,
 }
 
 /// A table that rows can be published into.
@@ -60,6 +64,10 @@ pub struct Target {
     pub has_triggers: bool,
     /// The strategy that it was examined for.
     pub strategy: PublishStrategy,
+    /// A column that grows with every change of a key, for a strategy that takes changes.
+    pub version: Option<Identifier>,
+    /// A column that says what a change is, for the same.
+    pub operation: Option<Identifier>,
 }
 
 /// The column that places a row in an interval.
@@ -186,7 +194,8 @@ async fn look(steps: &Steps<'_>, request: &ExamineRequest) -> Result<Examination
     }
     findings
         .extend(columns.iter().zip(&base_types).filter_map(|(column, base)| prints_elsewhere(table, column, *base)));
-    for name in request.key.iter().chain(request.published_at.as_ref()).chain(&request.interval_column) {
+    let of_changes = request.version.iter().chain(&request.operation);
+    for name in request.key.iter().chain(&request.published_at).chain(&request.interval_column).chain(of_changes) {
         if !columns.iter().any(|column| column.name == *name) {
             findings.push(no_such_column(table, name, &columns));
         }
@@ -241,6 +250,8 @@ async fn look(steps: &Steps<'_>, request: &ExamineRequest) -> Result<Examination
         is_partitioned: relation.kind == "p",
         has_triggers,
         strategy: request.strategy,
+        version: request.version.clone(),
+        operation: request.operation.clone(),
     });
     Ok(Examination { target, findings })
 }
@@ -586,7 +597,7 @@ fn key_findings(
     if request.key.is_empty() {
         return Ok(match request.strategy {
             PublishStrategy::DeleteInsert | PublishStrategy::PartitionSwap => Vec::new(),
-            PublishStrategy::MergeComplete => vec![Finding::error(
+            PublishStrategy::MergeComplete | PublishStrategy::MergeChanges => vec![Finding::error(
                 ErrorCode::NoUniqueIndex,
                 format!("rows of {} are merged, and no key says which are the same", table.readable()),
                 "without a key a row that differs cannot be told from a new one",
@@ -633,6 +644,8 @@ fn key_findings(
         ));
     }
     if let Some(interval) = &request.interval_column
+        // the keys of changes are those of the whole table
+        && !request.strategy.takes_changes()
         && !indexed.iter().any(|name| name == interval.as_str())
     {
         findings.push(Finding::warning(
@@ -680,7 +693,7 @@ impl Behind {
     fn finding(&self, table: &TableName, strategy: PublishStrategy) -> Option<Finding> {
         match strategy {
             PublishStrategy::DeleteInsert => self.where_rows_are_replaced(table),
-            PublishStrategy::MergeComplete => self.where_rows_are_merged(table),
+            PublishStrategy::MergeComplete | PublishStrategy::MergeChanges => self.where_rows_are_merged(table),
             PublishStrategy::PartitionSwap => Some(self.where_tables_are_swapped(table)),
         }
     }

@@ -41,6 +41,8 @@ mod given {
             is_partitioned: false,
             has_triggers: false,
             strategy: PublishStrategy::DeleteInsert,
+            version: None,
+            operation: None,
         }
     }
 

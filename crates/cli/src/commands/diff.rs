@@ -32,6 +32,11 @@ pub(crate) async fn run(global: &Global, args: &Diff, output: Output) -> Outcome
         let what = format!("{} names {} intervals; one is compared at a time", args.key, partitions.len());
         return Err(Fault::new(ErrorCode::BadKey, what).fix("one call for each of them").into());
     };
+    if loaded.job.strategy.takes_changes() {
+        let what =
+            format!("{} publishes changes, and no rows of an interval could be compared with them", loaded.job.name);
+        return Err(Fault::new(ErrorCode::BadArgument, what).fix("compare by a query of your own").into());
+    }
     let attempt = match args.against.as_deref() {
         None => None,
         Some("kept") => Some(None),

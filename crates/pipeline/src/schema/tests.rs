@@ -63,7 +63,7 @@ fn place<'s>(schema: &'s Value, table: &str) -> &'s Value {
     table.split('.').filter(|name| !name.is_empty()).fold(schema, |schema, name| {
         let inner = &schema["properties"][name];
         // a share, or a table that has it
-        let or_table = || inner["anyOf"].get(1).filter(|other| other.get("properties").is_some());
+        let or_table = || inner["anyOf"].get(1).filter(|other| other.get("additionalProperties").is_some());
         inner.get("items").or_else(or_table).unwrap_or(inner)
     })
 }
@@ -108,6 +108,13 @@ fn with(key: &Key, value: &str) -> String {
         // a merge says what it is given, and what tells rows apart
         "\"merge\"" => format!("{line}rows = \"complete\"\nkey = [\"day\"]\n"),
         _ => line,
+    };
+    let of_changes = ["version", "operation"].contains(&key.name) && key.table == "target";
+    let line = if of_changes || value == "\"changes\"" {
+        let rows = if key.name == "rows" { "" } else { "rows = \"changes\"\n" };
+        format!("{line}strategy = \"merge\"\n{rows}key = [\"day\"]\n")
+    } else {
+        line
     };
     match key.table {
         // keys are counted where there are some
@@ -260,6 +267,13 @@ fn what_is_missing_or_misspelt_is_refused() {
     both(File::Pipeline, &PIPELINE.replace("[target]\n", merge), true);
     for line in ["rows = \"complete\"\n", "key = [\"day\"]\n"] {
         both(File::Pipeline, &PIPELINE.replace("[target]\n", &merge.replace(line, "")), false);
+    }
+    let changes = merge.replace("complete", "changes");
+    both(File::Pipeline, &PIPELINE.replace("[target]\n", &changes), true);
+    for line in ["version = \"v\"\n", "operation = \"op\"\n"] {
+        both(File::Pipeline, &PIPELINE.replace("[target]\n", &format!("{changes}{line}")), true);
+        both(File::Pipeline, &PIPELINE.replace("[target]\n", &format!("{merge}{line}")), false);
+        both(File::Pipeline, &PIPELINE.replace("[target]\n", &format!("[target]\n{line}")), false);
     }
     let whole = "[interval]\ngrain = \"table\"\n[target]\ntable = \"mart.days\"\n";
     both(File::Pipeline, whole, true);

@@ -1,6 +1,6 @@
 //! Delete the interval's rows, insert the staged ones. Readers never wait and see old or new, never a mix.
 
-use super::{Counts, Parts, PlanStep, PublishPlan, Writes, list};
+use super::{Counts, Parts, PlanStep, PublishPlan, ReadBack, Writes, list};
 use crate::probe;
 
 /// The plan: two statements, the second in key order so that the table stays clustered as far as it can.
@@ -38,5 +38,6 @@ pub fn plan(parts: &Parts<'_>) -> PublishPlan {
         writes: Writes::EveryStagedRow,
         kept_as: parts.keep.map(|keep| keep.publish),
         swap: None,
+        reads_back: ReadBack::Interval,
     }
 }

@@ -6,7 +6,7 @@
 //! partition's lock keeps other publishes out between them. Every one is bounded by the interval. "Differs" means what
 //! the checksum means by it: `1.0` and `1.00` are equal numbers and different rows.
 
-use super::{Counts, Parts, PlanStep, PublishPlan, Writes, list, of_this_publish};
+use super::{Counts, Parts, PlanStep, PublishPlan, ReadBack, Writes, list, of_this_publish};
 use crate::{
     comparison::equal,
     history::{REPLACED_BY, WAS_THERE},
@@ -91,5 +91,6 @@ pub fn plan(parts: &Parts<'_>) -> PublishPlan {
         writes: Writes::WhatDiffers,
         kept_as: keep.map(|keep| keep.publish),
         swap: None,
+        reads_back: ReadBack::Interval,
     }
 }

@@ -1,6 +1,7 @@
 //! How staged rows become the interval: one file per strategy, each a pure function from names to SQL.
 
 pub mod delete_insert;
+pub mod merge_changes;
 pub mod merge_complete;
 pub mod partition_swap;
 pub mod unchanged;
@@ -42,9 +43,15 @@ pub struct Keep<'a> {
 pub fn plan(strategy: PublishStrategy, parts: &Parts<'_>) -> Option<PublishPlan> {
     match strategy {
         PublishStrategy::MergeComplete => Some(merge_complete::plan(parts)),
+        PublishStrategy::MergeChanges => Some(merge_changes::plan(parts)),
         PublishStrategy::DeleteInsert => Some(delete_insert::plan(parts)),
         PublishStrategy::PartitionSwap => None,
     }
+}
+
+/// The plan that writes nothing: what is staged is published already. Whether the target still holds it is read back.
+pub fn unchanged(strategy: PublishStrategy, parts: &Parts<'_>) -> PublishPlan {
+    if strategy.takes_changes() { merge_changes::unchanged(parts) } else { unchanged::plan(strategy.as_str()) }
 }
 
 /// The statements that replace an interval.
@@ -58,8 +65,20 @@ pub struct PublishPlan {
     pub writes: Writes,
     /// The number that kept rows get.
     pub kept_as: Option<i64>,
+    /// How it is seen that the target holds what was staged.
+    pub reads_back: ReadBack,
     /// The steps let one table take the place of another.
     pub swap: Option<Swap>,
+}
+
+/// How it is seen that the target holds what was staged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReadBack {
+    /// Count and checksum of the interval are those of the staged rows.
+    Interval,
+    /// A statement without values of four counts: staged rows; their keys; rows of the target that have one of these keys; and
+    /// those of them that are in the staged state. The last three must be equal.
+    Keys(String),
 }
 
 /// What a publish of a swap reads before its steps.

@@ -3,7 +3,7 @@
 
 use thrice_core::identifier::TableName;
 
-use super::{Counts, Keep, Parts, PlanStep, PublishPlan, Swap, SwapOf, Writes, of_this_publish};
+use super::{Counts, Keep, Parts, PlanStep, PublishPlan, ReadBack, Swap, SwapOf, Writes, of_this_publish};
 use crate::{
     history::{REPLACED_BY, WAS_THERE},
     probe,
@@ -53,6 +53,7 @@ pub fn plan(parts: &Parts<'_>, prepared: &PreparedPartition) -> PublishPlan {
         steps,
         writes: Writes::EveryStagedRow,
         kept_as: parts.keep.map(|keep| keep.publish),
+        reads_back: ReadBack::Interval,
         swap: Some(Swap { prepared: table.clone(), of: replaces.clone().map_or(SwapOf::Nothing, SwapOf::Partition) }),
     }
 }

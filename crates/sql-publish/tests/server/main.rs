@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod cancel;
 #[cfg(test)]
+mod changes;
+#[cfg(test)]
 mod checksum;
 #[cfg(test)]
 mod columns;

@@ -148,6 +148,7 @@ pub(crate) struct Road<'a> {
     pub(crate) session: Session,
     pub(crate) timeouts: Timeouts,
     pub(crate) strategy: PublishStrategy,
+    pub(crate) version: Option<&'a str>,
     pub(crate) mode: &'a dyn StagingMode,
     pub(crate) existing_rows: ExistingRows,
     pub(crate) commit_timeout: Duration,
@@ -202,6 +203,7 @@ impl<'a> Road<'a> {
             session: Session::in_zone("UTC"),
             timeouts: timeouts(),
             strategy: PublishStrategy::DeleteInsert,
+            version: None,
             mode: &Durable,
             existing_rows: ExistingRows::MayBeReplaced,
             commit_timeout: Duration::from_secs(10),
@@ -216,6 +218,8 @@ impl<'a> Road<'a> {
             key: ids(self.key),
             published_at: self.published_at.map(id),
             strategy: self.strategy,
+            version: self.version.map(id),
+            operation: None,
         };
         examine(client, &request, &self.timeouts, &self.stop).await.unwrap()
     }
@@ -407,5 +411,17 @@ pub(crate) async fn until_quiet(client: &Client) {
     while sleepers(client).await != "0" {
         assert!(begun.elapsed() < Duration::from_secs(5), "a statement is still running");
         tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// xorshift: the same sequences on every machine.
+pub(crate) struct Dice(pub(crate) u64);
+
+impl Dice {
+    pub(crate) fn below(&mut self, most: u32) -> u32 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        u32::try_from(self.0 % u64::from(most)).unwrap()
     }
 }
