@@ -12,6 +12,7 @@ mod late;
 mod recut;
 mod rerun;
 mod retry;
+mod row_change;
 mod server_gone;
 mod server_time;
 mod zone_rules;

@@ -17,7 +17,7 @@
 //! };
 //! let mut checks = Check::always(&subject, false);
 //! checks.push(Check::error("no negative totals", Rule::Expression("total >= 0".into())));
-//! checks.push(Check::warn("a usual day", Rule::Rows { min: Some(100), max: None }));
+//! checks.push(Check::warn("a usual day", Rule::Rows { min: Some(100), max: None, change: None }));
 //! let compiled = compile(&checks, &subject);
 //! assert!(compiled.sql().contains("total >= 0"));
 //! # Ok(())
@@ -32,6 +32,7 @@ pub mod evaluate;
 pub mod guard;
 pub mod guard_limits;
 mod literal;
+pub mod row_change;
 pub mod rule;
 pub mod value;
 pub mod verdict;
@@ -41,6 +42,7 @@ pub use compile::{Compiled, compile};
 pub use evaluate::{CheckError, run, sample_keys};
 pub use guard::GuardVerdict;
 pub use guard_limits::{GuardLimits, KeyCounts, Limit, OnViolation};
+pub use row_change::{Change, RowChange};
 pub use rule::{Check, Rule, Severity, Subject};
 pub use value::{Share, Value};
 pub use verdict::{CheckResult, Phase, Verdict};

@@ -1,7 +1,8 @@
 //! From a checked pipeline to what the runner takes. One field after the other: nothing is decided here.
 
 use thrice_checks::{
-    Check, CheckQuery, ConstantType, GuardLimits, Limit, OnViolation, Part, Rule, Severity, Share, Value,
+    Change, Check, CheckQuery, ConstantType, GuardLimits, Limit, OnViolation, Part, RowChange, Rule, Severity, Share,
+    Value,
 };
 use thrice_core::duration::HumanDuration;
 use thrice_pipeline::check_query;
@@ -10,7 +11,7 @@ use thrice_pipeline::checks_table::{self, CheckRule};
 use thrice_pipeline::guards_table::{self, GuardLimit, Guards};
 use thrice_pipeline::placeholders::VarValue;
 use thrice_pipeline::target_table::Columns;
-use thrice_pipeline::{Pipeline, placeholders};
+use thrice_pipeline::{Pipeline, placeholders, row_change};
 use thrice_runner::{Job, Limits, Param};
 use thrice_sql_publish::columns::ColumnsPolicy;
 use thrice_sql_publish::session::Session;
@@ -116,7 +117,9 @@ fn check(check: &checks_table::Check) -> Check {
 
 fn rule(rule: &CheckRule) -> Rule {
     match rule {
-        CheckRule::Rows { min, max } => Rule::Rows { min: *min, max: *max },
+        CheckRule::Rows { min, max, change } => {
+            Rule::Rows { min: *min, max: *max, change: change.as_ref().map(row_change) }
+        }
         CheckRule::NotNull(columns) => Rule::NotNull(columns.clone()),
         CheckRule::Unique(columns) => Rule::Unique(columns.clone()),
         CheckRule::Expression(text) => Rule::Expression(text.clone()),
@@ -137,6 +140,11 @@ fn rule(rule: &CheckRule) -> Rule {
         }
         CheckRule::Sql(query) => Rule::Query(CheckQuery(query.parts.iter().map(part).collect())),
     }
+}
+
+/// Nothing falls by more than all of it: the reader has seen to that.
+fn row_change(change: &row_change::RowChange) -> RowChange {
+    RowChange { least: change.least.and_then(Change::millionths), most: change.most.and_then(Change::millionths) }
 }
 
 fn value(value: &CheckValue) -> Value {

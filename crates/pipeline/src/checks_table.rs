@@ -11,6 +11,7 @@ use thrice_core::text::did_you_mean;
 use crate::check_query::{CheckQuery, Known};
 use crate::check_values::{CheckValue, Percent};
 use crate::diagnostic::Span;
+use crate::row_change::RowChange;
 use crate::toml_reader::{Field, Reader};
 use crate::{check_expression, check_query, column_checks};
 
@@ -39,12 +40,15 @@ impl Severity {
 /// What must hold.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CheckRule {
-    /// The number of rows lies between the two, both included; at least one is there.
+    /// The number of rows lies between the two, both included, and differs by no more from what is usual; at least one of
+    /// the three is there.
     Rows {
         /// At least so many.
         min: Option<u64>,
         /// At most so many.
         max: Option<u64>,
+        /// By so much it may differ from the median of the partitions published before.
+        change: Option<RowChange>,
     },
     /// None of these columns is null in any row.
     NotNull(Vec<Identifier>),
@@ -249,11 +253,12 @@ fn rule(reader: &mut Reader<'_, '_>, name: Option<&str>, known: Known<'_>) -> Op
 
 fn rows<'t>(reader: &mut Reader<'t, '_>, field: &Field<'t>) -> Option<CheckRule> {
     let mut table = reader.inside(field)?;
-    table.all_not_built();
     let (min, max) = (table.count("min"), table.count("max"));
-    let has_either = table.has("min") || table.has("max") || table.has("change");
-    if !has_either {
-        table.bad_value(field, "`rows` says neither `min` nor `max`", "rows = { min = 1 }");
+    let has_change = table.has("change");
+    let change = table.take("change").and_then(|field| RowChange::read(&mut table, &field));
+    let has_any = table.has("min") || table.has("max") || has_change;
+    if !has_any {
+        table.bad_value(field, "`rows` says none of `min`, `max` and `change`", "rows = { min = 1 }");
         return None;
     }
     if let (Some((min, _)), Some((max, at))) = (&min, &max)
@@ -262,7 +267,7 @@ fn rows<'t>(reader: &mut Reader<'t, '_>, field: &Field<'t>) -> Option<CheckRule>
         table.bad_value(at, "`rows.max` is less than `rows.min`", "no number of rows would pass");
     }
     table.finish();
-    Some(CheckRule::Rows { min: min.map(|(n, _)| n), max: max.map(|(n, _)| n) })
+    Some(CheckRule::Rows { min: min.map(|(n, _)| n), max: max.map(|(n, _)| n), change })
 }
 
 impl CheckRule {
@@ -270,8 +275,11 @@ impl CheckRule {
     fn name(&self) -> String {
         let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         match self {
-            Self::Rows { min, max } => {
-                ["rows".to_owned(), between(min.as_ref(), max.as_ref())].join(" ").trim_end().to_owned()
+            Self::Rows { min, max, change } => {
+                let change = change.map(|change| format!("change {change}"));
+                let range = Some(between(min.as_ref(), max.as_ref())).filter(|range| !range.is_empty());
+                let parts: Vec<String> = [range, change].into_iter().flatten().collect();
+                format!("rows {}", parts.join(", "))
             }
             Self::NotNull(columns) => format!("not null: {}", list(columns)),
             Self::Unique(columns) => format!("unique: {}", list(columns)),
@@ -296,7 +304,9 @@ impl CheckRule {
         let names = |columns: &[Identifier]| columns.iter().map(Identifier::as_str).collect::<Value>();
         let json: fn(&CheckValue) -> Value = CheckValue::to_json;
         match self {
-            Self::Rows { min, max } => json!({ "rows": { "min": min, "max": max } }),
+            Self::Rows { min, max, change } => {
+                json!({ "rows": { "min": min, "max": max, "change": change.map(|change| change.to_string()) } })
+            }
             Self::NotNull(columns) => json!({ "not_null": names(columns) }),
             Self::Unique(columns) => json!({ "unique": names(columns) }),
             Self::Expression(text) => json!({ "expression": text }),

@@ -54,6 +54,7 @@ pub mod places;
 pub mod project;
 mod query_shape;
 pub mod relations;
+pub mod row_change;
 pub mod schema;
 mod secrets;
 mod select_guard;

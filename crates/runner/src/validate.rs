@@ -43,6 +43,9 @@ impl ValidRecord {
     }
 }
 
+/// So many partitions before say how many rows are usual.
+const USUAL: i64 = 7;
+
 impl Runner {
     /// Writes down that the run may be published.
     pub(crate) async fn record_validated(&self, work: &Work<'_>, record: ValidRecord) -> Result<(), Box<Failing>> {
@@ -101,6 +104,15 @@ impl Runner {
         Ok(work.receipt.as_ref().map(|receipt| receipt.row_count))
     }
 
+    /// Rows of the partitions published before, where a check asks for them.
+    async fn usual_rows(&self, work: &Work<'_>, checks: &[Check]) -> Result<Vec<i64>, Box<Failing>> {
+        if !checks.iter().any(|check| check.rule.compares_partitions()) {
+            return Ok(Vec::new());
+        }
+        let asking = self.ledger().rows_published_before(work.claim.partition_id, USUAL);
+        self.patience.ledger(asking).await.map_err(Failing::ledger)
+    }
+
     /// The verdict; and, where the partition has no receipt, how many rows its interval holds already.
     async fn checks(
         &mut self,
@@ -119,7 +131,8 @@ impl Runner {
         };
         let mut checks = Check::always(&subject, allow_empty);
         checks.extend(job.checks.iter().cloned());
-        let compiled = compile(&checks, &subject);
+        let usual = self.usual_rows(work, &checks).await?;
+        let compiled = compile(&checks, &subject).against(usual);
         let over = self.patience.token();
         let (client, statements) = self.client_and_statements().await.map_err(Failing::problem)?;
         let cancel = client.cancel_token();

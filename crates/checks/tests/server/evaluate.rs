@@ -49,7 +49,7 @@ async fn sound_rows_pass_in_one_statement() {
     fill(&client, "('2026-03-24', 1, 5, 'a'), ('2026-03-24', 2, 'NaN', null)").await;
     let mut checks = Check::always(&subject(), false);
     checks.extend([
-        Check::error("rows", Rule::Rows { min: Some(2), max: Some(2) }),
+        Check::error("rows", Rule::Rows { min: Some(2), max: Some(2), change: None }),
         Check::error("total", Rule::NotNull(names(&["total"]))),
         Check::error("unique store", Rule::Unique(names(&["store"]))),
         Check::error("positive", Rule::Expression("total >= 0 -- NaN is greater than all".into())),
@@ -119,7 +119,7 @@ async fn an_expression_fails_where_it_is_false_and_not_where_it_is_null() {
     fill(&client, "('2026-03-24', 1, 5), ('2026-03-24', 2, -1), ('2026-03-24', 3, null), ('2026-03-24', 4, -2)").await;
     assert_eq!(observed(&mut client, Rule::Expression("total >= 0".into())).await, 2);
     assert_eq!(observed(&mut client, Rule::NotNull(names(&["total", "store"]))).await, 1);
-    assert_eq!(observed(&mut client, Rule::Rows { min: None, max: None }).await, 4);
+    assert_eq!(observed(&mut client, Rule::Rows { min: None, max: None, change: None }).await, 4);
 }
 
 #[tokio::test]

@@ -119,7 +119,13 @@ pub(super) const KEYS: &[Key] = &[
         Unwritten::Nothing,
         "a SELECT of your own that finds what is wrong, and passes where it finds no row; it reads the result as `staged`",
     ),
-    later("checks.rows", "change", "change against the rows that are published", "rows = { min = …, max = … }"),
     pipeline("checks.rows", "min", Kind::Count, Unwritten::Nothing, "at least so many rows"),
     pipeline("checks.rows", "max", Kind::Count, Unwritten::Nothing, "at most so many rows"),
+    pipeline(
+        "checks.rows",
+        "change",
+        Kind::RowChange,
+        Unwritten::Nothing,
+        "by so much the number may differ from the median of the last seven partitions published before",
+    ),
 ];
