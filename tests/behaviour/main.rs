@@ -9,6 +9,7 @@ mod due;
 mod guard_limits;
 mod guards;
 mod late;
+mod reconcile;
 mod recut;
 mod rerun;
 mod retry;

@@ -97,7 +97,11 @@ fn queries(checks: &[Check], table: &TableName) -> String {
 }
 
 fn counted(index: usize, query: &CheckQuery) -> String {
-    format!("{} as (select pg_catalog.count(*) as n from (\n{}\n) as found)", counted_name(index), query.text())
+    format!(
+        "{} as (select pg_catalog.count(*) as n from (\n{}\n) as found)",
+        counted_name(index),
+        query.text_with("$3", "$4")
+    )
 }
 
 /// A name that no query of the user's is going to read.

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use thrice_core::{code::ErrorCode, duration::HumanDuration, identifier::Identifier};
 
 use crate::{
+    figure::Figure,
     row_change::{RowChange, Usual},
     rule::{Check, Rule, Severity},
     value::Share,
@@ -61,7 +62,7 @@ pub struct CheckResult {
     pub passed: bool,
     /// Rows that break it, or what the rule is about: the number of rows or of different values, an age in seconds. `None`:
     /// there is no such figure.
-    pub observed: Option<i64>,
+    pub observed: Option<Figure>,
     /// What was asked for.
     pub expected: Value,
     /// The code of a failure.
@@ -180,7 +181,7 @@ pub(crate) fn judge(check: &Check, figure: Option<i64>, all_rows: i64, usual: &U
         phase: Phase::Staged,
         severity: check.severity,
         passed,
-        observed: figure,
+        observed: figure.map(Figure::Count),
         expected,
         code,
         message: if passed { String::new() } else { message },

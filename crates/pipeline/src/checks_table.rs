@@ -11,9 +11,10 @@ use thrice_core::text::did_you_mean;
 use crate::check_query::{CheckQuery, Known};
 use crate::check_values::{CheckValue, Percent};
 use crate::diagnostic::Span;
+use crate::reconcile_check::Tolerance;
 use crate::row_change::RowChange;
 use crate::toml_reader::{Field, Reader};
-use crate::{check_expression, check_query, column_checks};
+use crate::{check_expression, check_query, column_checks, reconcile_check};
 
 /// Names of the checks that are always on, so that a result is never named by two.
 pub const ALWAYS_ON: [&str; 4] = ["inside the interval", "key not null", "key unique", "not empty"];
@@ -113,6 +114,15 @@ pub enum CheckRule {
     },
     /// The query finds no row.
     Sql(CheckQuery),
+    /// An aggregate of the rows agrees with a figure of the source, asked in the snapshot of the query.
+    Reconcile {
+        /// The aggregate, without a comment at its end.
+        ours: String,
+        /// The query of the source: one row, one column.
+        theirs: CheckQuery,
+        /// How far the two may be apart.
+        tolerance: Tolerance,
+    },
 }
 
 /// One check.
@@ -127,7 +137,7 @@ pub struct Check {
 }
 
 /// Keys of which a check has exactly one.
-pub(crate) const BUILT: [&str; 12] = [
+pub(crate) const BUILT: [&str; 13] = [
     "rows",
     "not_null",
     "null_rate",
@@ -140,6 +150,7 @@ pub(crate) const BUILT: [&str; 12] = [
     "references",
     "freshness",
     "sql",
+    "reconcile",
 ];
 
 pub(crate) fn read(root: &mut Reader<'_, '_>, known: Known<'_>) -> Vec<Check> {
@@ -245,8 +256,9 @@ fn rule(reader: &mut Reader<'_, '_>, name: Option<&str>, known: Known<'_>) -> Op
         column_checks::freshness(reader),
         reader
             .string("sql")
-            .and_then(|(text, field)| check_query::read(reader, text, &field, known))
+            .and_then(|(text, field)| check_query::read(reader, text, &field, known, &check_query::FINDS))
             .map(CheckRule::Sql),
+        reconcile_check::read(reader, known),
     ];
     rules.into_iter().flatten().next()
 }
@@ -296,6 +308,7 @@ impl CheckRule {
             Self::References { columns, table, .. } => format!("references: {} in {}", list(columns), table.readable()),
             Self::Freshness { column, max_age } => format!("freshness: {} at most {max_age}", column.as_str()),
             Self::Sql(query) => one_line(&query.source),
+            Self::Reconcile { ours, .. } => format!("reconcile: {}", one_line(ours)),
         }
     }
 
@@ -332,6 +345,9 @@ impl CheckRule {
                 json!({ "freshness": { "column": column.as_str(), "max_age": max_age.to_string() } })
             }
             Self::Sql(query) => json!({ "sql": query.source }),
+            Self::Reconcile { ours, theirs, tolerance } => json!({ "reconcile": {
+                "ours": ours, "theirs": theirs.source, "tolerance": tolerance.told(),
+            } }),
         }
     }
 }

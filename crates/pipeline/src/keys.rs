@@ -57,6 +57,8 @@ pub enum Kind {
     PercentOrTable,
     /// A range of changes such as `"-50%..+100%"`.
     RowChange,
+    /// A decimal number such as `"0.01"`, or a share.
+    Tolerance,
     /// A value that a column is compared with.
     Bound,
     /// A list of values that a column may have.

@@ -53,6 +53,7 @@ pub mod placeholders;
 pub mod places;
 pub mod project;
 mod query_shape;
+pub mod reconcile_check;
 pub mod relations;
 pub mod row_change;
 pub mod schema;

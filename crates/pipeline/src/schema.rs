@@ -127,6 +127,11 @@ fn value(kind: Kind) -> Map<String, Value> {
             schema.insert("examples".to_owned(), json!(["-50%..+100%", "-20%.."]));
             schema
         }
+        Kind::Tolerance => {
+            let mut schema = pattern(r"^([0-9]{1,100}(\.[0-9]{1,100})?|(100(\.0{1,4})?|[0-9]{1,2}(\.[0-9]{1,4})?)%)$");
+            schema.insert("examples".to_owned(), json!(["0", "0.01", "0.1%"]));
+            schema
+        }
         // a date or time of TOML counts as text
         Kind::Boundary => object(json!({ "type": "string", "minLength": 1, "examples": ["2026-01-01"] })),
         Kind::Duration => {

@@ -50,6 +50,7 @@ mod request;
 mod resume;
 mod run_partition;
 mod runner;
+mod source_checks;
 mod spent_staging;
 mod stage;
 mod validate;

@@ -68,6 +68,7 @@ impl Runner {
         let allow_empty = work.prepared.job.allow_empty || (published.is_some() && staged.content.rows == 0);
         let (mut verdict, existing) = self.checks(work, staged, allow_empty).await?;
         guards.extend(existing.map(|rows| guard::existing_rows(rows, false, work.request.overwrite_existing)));
+        verdict.results.splice(0..0, std::mem::take(&mut work.source_checks));
         let passed = verdict.passed();
         verdict.results.extend(guards.iter().filter_map(|guard| guard.result().cloned()));
         if verdict.code() == Some(ErrorCode::EmptyResult) && staged.content.rows > 0 {
@@ -218,7 +219,7 @@ pub(crate) fn row_of(result: &CheckResult) -> CheckRow {
             Severity::Warn => CheckSeverity::Warn,
         },
         passed: result.passed,
-        observed: result.observed.map(|observed| observed.to_string()),
+        observed: result.observed.as_ref().map(ToString::to_string),
         expected: Some(result.expected.clone()),
         sample_keys: None,
     }

@@ -207,6 +207,22 @@ fn b52_guards() {
 }
 
 #[test]
+fn reconciliations() {
+    for (name, rule) in [
+        ("one_side", "ours = \"sum(a)\""),
+        ("two_expressions", "ours = \"sum(a), sum(b)\", theirs = \"select 1\""),
+        ("no_query", "ours = \"sum(a)\", theirs = \"-- later\""),
+        ("a_write", "ours = \"sum(a)\", theirs = \"delete from t returning 1\""),
+        ("a_misspelt_placeholder", "ours = \"sum(a)\", theirs = \"select :interval_strat\""),
+        ("tolerances", "ours = \"sum(a)\", theirs = \"select 1\", tolerance = \"-1\""),
+        ("percentages", "ours = \"sum(a)\", theirs = \"select 1\", tolerance = \"150%\""),
+        ("another_key", "ours = \"sum(a)\", theirs = \"select 1\", tolerence = \"1\""),
+    ] {
+        assert_snapshot!(format!("reconcile_{name}"), rest!(&format!("[[checks]]\nreconcile = {{ {rule} }}")));
+    }
+}
+
+#[test]
 fn row_changes() {
     for (name, change) in [
         ("one_end", "\"-50%\""),
@@ -233,7 +249,6 @@ fn b53_to_b58_are_refused_by_name() {
         "target_features",
         target!("stage = \"inline\"\nread_only = true\npublish_group = 7\nkeep_old_for = \"7d\"")
     );
-    assert_snapshot!("check_features", rest!("[[checks]]\nreconcile = { ours = \"sum(a)\" }"));
 }
 
 #[test]
