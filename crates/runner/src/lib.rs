@@ -37,6 +37,7 @@
 mod adopt_existing_rows;
 mod attempt;
 mod claim;
+mod examine_checks;
 pub mod failpoints;
 mod failure;
 mod guarding;

@@ -210,7 +210,7 @@ impl Examiner {
         Ok(reads.map_err(|error| problem::of_query(&error))?)
     }
 
-    async fn connection(&mut self) -> Result<&mut DataConnection, Problem> {
+    pub(crate) async fn connection(&mut self) -> Result<&mut DataConnection, Problem> {
         let fresh = match self.data.take() {
             Some(data) => data,
             None => thrice_connect::connect(&self.settings).await.map_err(|error| problem::of_connect(&error))?,
