@@ -230,3 +230,40 @@ async fn names_mean_the_same_for_every_partition() -> Result<()> {
     assert_eq!(bench.receipts().await?.len(), 12);
     Ok(())
 }
+
+/// `lint --db` and `doctor` plan the checks: what they may not read, and what does not fit, is told without a run.
+#[tokio::test(flavor = "multi_thread")]
+async fn checks_are_planned_before_a_run() -> Result<()> {
+    let bench = bench("error").await?;
+    let (login, url) = bench.worker_login("checker").await?;
+    bench.db.execute("create table g.other (n int)").await?;
+    let grants = format!(
+        "grant usage on schema g to {login}; grant select, insert, delete on g.t to {login}; grant select on g.src to {login}"
+    );
+    bench.db.execute(&grants).await?;
+    for (rule, grant) in [
+        (
+            "references = { columns = [\"store\"], table = 'g.\"St ores\"', key = ['\"the id\"'] }",
+            "grant select on \"g\".\"St ores\" to",
+        ),
+        ("sql = \"select from staged where v in (select n from g.other)\"", "grant select on \"g\".\"other\" to"),
+        (
+            "reconcile = { ours = \"count(*)\", theirs = \"select count(*) from g.other\" }",
+            "grant select on \"g\".\"other\" to",
+        ),
+    ] {
+        let check = format!("[[checks]]\nname = \"it\"\n{rule}\n");
+        bench.project.write(&daily("t", "2025-06-01", "g.t", "day", &check, SQL))?;
+        for words in [["lint", "--db"].as_slice(), &["doctor"]] {
+            let out = bench.project.thrice_through(&url, words).run()?;
+            let told = format!("{}{}", out.stdout(), out.stderr());
+            assert!(out.code() != Some(0) && told.contains("TH0410") && told.contains(grant), "{words:?}: {told}");
+        }
+        bench.call("lint --db")?.expect_code(0);
+    }
+    let odd = "[[checks]]\nname = \"it\"\nrange = { column = \"nope\", min = 0 }\n";
+    bench.project.write(&daily("t", "2025-06-01", "g.t", "day", odd, SQL))?;
+    let told = "the check it cannot be evaluated: column \"nope\" does not exist";
+    bench.call("lint --db")?.expect_code(8).expect_error("TH0601").expect_text(told);
+    Ok(())
+}

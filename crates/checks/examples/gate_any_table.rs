@@ -37,7 +37,7 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
     };
     let mut checks = Check::always(&subject, false);
     checks.push(Check::error("above absolute zero", Rule::Expression("degrees > -273.15".into())));
-    checks.push(Check::warn("three sensors or more", Rule::Rows { min: Some(3), max: None }));
+    checks.push(Check::warn("three sensors or more", Rule::Rows { min: Some(3), max: None, change: None }));
 
     let transaction = client.build_transaction().read_only(true).start().await?;
     let verdict = run(transaction.client(), &compile(&checks, &subject), None).await?;

@@ -66,14 +66,14 @@ impl CheckQuery {
         self.0.iter().any(|part| matches!(part, Part::IntervalStart | Part::IntervalEnd | Part::IntervalDate))
     }
 
-    /// The text with `$3` and `$4` for the interval. A value stands in parentheses, so that it grows into no neighbour.
-    pub(crate) fn text(&self) -> String {
+    /// The text with these values for the interval. A value stands in parentheses, so that it grows into no neighbour.
+    pub(crate) fn text_with(&self, start: &str, end: &str) -> String {
         let part = |part: &Part| match part {
             Part::Text(text) => text.clone(),
-            Part::IntervalStart => " ($3::pg_catalog.timestamptz)".to_owned(),
-            Part::IntervalEnd => " ($4::pg_catalog.timestamptz)".to_owned(),
+            Part::IntervalStart => format!(" ({start}::pg_catalog.timestamptz)"),
+            Part::IntervalEnd => format!(" ({end}::pg_catalog.timestamptz)"),
             // in the zone of the session, which is the pipeline's
-            Part::IntervalDate => " (($3::pg_catalog.timestamptz)::pg_catalog.date)".to_owned(),
+            Part::IntervalDate => format!(" (({start}::pg_catalog.timestamptz)::pg_catalog.date)"),
             Part::Constant { text, of } => format!(" ({}::pg_catalog.{})", literal(text), of.as_str()),
         };
         self.0.iter().map(part).collect()

@@ -12,6 +12,7 @@ use tokio_postgres::types::{ToSql, Type};
 use crate::{
     check_query::CheckQuery,
     literal,
+    row_change::Usual,
     rule::{Check, Rule, Subject},
     value::Value,
 };
@@ -22,6 +23,7 @@ pub struct Compiled {
     pub(crate) checks: Vec<Check>,
     pub(crate) subject: Subject,
     pub(crate) sql: String,
+    pub(crate) usual: Usual,
 }
 
 impl Compiled {
@@ -42,6 +44,13 @@ impl Compiled {
         values(&self.checks, &self.subject)
     }
 
+    /// Judges changes of the number of rows against these: the rows of the partitions published before, in any order.
+    #[must_use]
+    pub fn against(mut self, rows: Vec<i64>) -> Self {
+        self.usual = Usual::of(rows);
+        self
+    }
+
     /// The checks, in order.
     pub fn checks(&self) -> &[Check] {
         &self.checks
@@ -51,7 +60,12 @@ impl Compiled {
 /// Compiles checks over the rows of `subject`. Every name in the result is quoted, every operator of ours is the
 /// system's; the text of an expression stands between line breaks and parentheses.
 pub fn compile(checks: &[Check], subject: &Subject) -> Compiled {
-    Compiled { checks: checks.to_vec(), subject: subject.clone(), sql: statement(checks, subject) }
+    Compiled {
+        checks: checks.to_vec(),
+        subject: subject.clone(),
+        sql: statement(checks, subject),
+        usual: Usual::default(),
+    }
 }
 
 pub(crate) fn statement(checks: &[Check], subject: &Subject) -> String {
@@ -83,7 +97,11 @@ fn queries(checks: &[Check], table: &TableName) -> String {
 }
 
 fn counted(index: usize, query: &CheckQuery) -> String {
-    format!("{} as (select pg_catalog.count(*) as n from (\n{}\n) as found)", counted_name(index), query.text())
+    format!(
+        "{} as (select pg_catalog.count(*) as n from (\n{}\n) as found)",
+        counted_name(index),
+        query.text_with("$3", "$4")
+    )
 }
 
 /// A name that no query of the user's is going to read.

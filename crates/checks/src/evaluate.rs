@@ -76,8 +76,8 @@ fn said(error: &tokio_postgres::Error) -> String {
 pub async fn run(client: &Client, compiled: &Compiled, prepared: Option<&Statement>) -> Result<Verdict, CheckError> {
     match figures(client, compiled, prepared).await {
         Ok((figures, rows)) => {
-            let judged = compiled.checks.iter().zip(figures).map(|(check, observed)| judge(check, observed, rows));
-            Ok(Verdict { results: judged.collect() })
+            let judge = |(check, observed)| judge(check, observed, rows, &compiled.usual);
+            Ok(Verdict { results: compiled.checks.iter().zip(figures).map(judge).collect() })
         }
         Err(error) if error.as_db_error().is_some() && compiled.checks.len() > 1 => {
             Err(name_the_culprit(client, compiled, error).await)

@@ -70,7 +70,7 @@ impl Guard {
             phase: Phase::Guard,
             severity: if overridden { Severity::Warn } else { Severity::Error },
             passed: false,
-            observed: Some(observed),
+            observed: Some(observed.into()),
             expected: json!({ "override": override_name, "overridden": overridden }),
             code: self.code,
             message: what.clone(),

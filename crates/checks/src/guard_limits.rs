@@ -124,7 +124,7 @@ fn judge(name: &'static str, limit: Limit, (part, of): (i64, i64), what: String,
         phase: Phase::Guard,
         severity: if refuses { Severity::Error } else { Severity::Warn },
         passed: false,
-        observed: Some(part),
+        observed: Some(part.into()),
         expected: json!({
             "max": limit.max.to_string(), "of": of, "override": "accept_drop", "overridden": accept_drop,
         }),
@@ -172,7 +172,7 @@ mod tests {
         let refusal = verdict.refusal().unwrap();
         assert_eq!(refusal.code, ErrorCode::TooManyVanish);
         assert_eq!(refusal.what, "100 rows are published and 38 are staged: 62% fewer, and at most 50% may go");
-        assert_eq!(refusal.result.observed, Some(62));
+        assert_eq!(refusal.result.observed, Some(62.into()));
     }
 
     #[test]

@@ -17,7 +17,7 @@
 //! };
 //! let mut checks = Check::always(&subject, false);
 //! checks.push(Check::error("no negative totals", Rule::Expression("total >= 0".into())));
-//! checks.push(Check::warn("a usual day", Rule::Rows { min: Some(100), max: None }));
+//! checks.push(Check::warn("a usual day", Rule::Rows { min: Some(100), max: None, change: None }));
 //! let compiled = compile(&checks, &subject);
 //! assert!(compiled.sql().contains("total >= 0"));
 //! # Ok(())
@@ -29,9 +29,12 @@
 pub mod check_query;
 pub mod compile;
 pub mod evaluate;
+pub mod figure;
 pub mod guard;
 pub mod guard_limits;
 mod literal;
+pub mod reconcile;
+pub mod row_change;
 pub mod rule;
 pub mod value;
 pub mod verdict;
@@ -39,8 +42,11 @@ pub mod verdict;
 pub use check_query::{CheckQuery, ConstantType, Part};
 pub use compile::{Compiled, compile};
 pub use evaluate::{CheckError, run, sample_keys};
+pub use figure::Figure;
 pub use guard::GuardVerdict;
 pub use guard_limits::{GuardLimits, KeyCounts, Limit, OnViolation};
+pub use reconcile::{Decimal, Figures, Reconciliation, Tolerance};
+pub use row_change::{Change, RowChange};
 pub use rule::{Check, Rule, Severity, Subject};
 pub use value::{Share, Value};
 pub use verdict::{CheckResult, Phase, Verdict};

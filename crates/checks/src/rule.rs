@@ -11,6 +11,7 @@ use thrice_core::{
 
 use crate::{
     check_query::CheckQuery,
+    row_change::RowChange,
     value::{Share, Value},
 };
 
@@ -72,6 +73,11 @@ pub enum Rule {
         min: Option<u64>,
         /// At most so many.
         max: Option<u64>,
+        /// By so much they may differ from the median of the partitions published before, which [`Compiled::against`] is
+        /// told. Where fewer than three are known, or their median is 0, any number passes.
+        ///
+        /// [`Compiled::against`]: crate::Compiled::against
+        change: Option<RowChange>,
     },
     /// None of these columns is null in any row.
     NotNull(Vec<Identifier>),
@@ -155,6 +161,11 @@ impl Rule {
     /// It holds names, values or SQL that somebody wrote, and that may not fit the rows.
     pub(crate) const fn is_written(&self) -> bool {
         !matches!(self, Self::Rows { .. } | Self::InsideInterval | Self::KeyNotNull | Self::KeyUnique | Self::NotEmpty)
+    }
+
+    /// It wants to know how many rows other partitions have.
+    pub const fn compares_partitions(&self) -> bool {
+        matches!(self, Self::Rows { change: Some(_), .. })
     }
 
     /// It looks at the interval itself, and not only at the interval column's bounds.

@@ -82,6 +82,11 @@ impl Share {
         if millionths <= WHOLE { Some(Self(millionths)) } else { None }
     }
 
+    /// In millionths of the whole.
+    pub(crate) const fn in_millionths(self) -> u32 {
+        self.0
+    }
+
     /// Whether it leaves something out.
     pub(crate) const fn is_less_than_all(self) -> bool {
         self.0 < WHOLE

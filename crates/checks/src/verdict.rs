@@ -7,6 +7,8 @@ use serde_json::{Value, json};
 use thrice_core::{code::ErrorCode, duration::HumanDuration, identifier::Identifier};
 
 use crate::{
+    figure::Figure,
+    row_change::{RowChange, Usual},
     rule::{Check, Rule, Severity},
     value::Share,
 };
@@ -60,7 +62,7 @@ pub struct CheckResult {
     pub passed: bool,
     /// Rows that break it, or what the rule is about: the number of rows or of different values, an age in seconds. `None`:
     /// there is no such figure.
-    pub observed: Option<i64>,
+    pub observed: Option<Figure>,
     /// What was asked for.
     pub expected: Value,
     /// The code of a failure.
@@ -98,13 +100,12 @@ impl Verdict {
 }
 
 /// Judges one figure of so many rows.
-pub(crate) fn judge(check: &Check, figure: Option<i64>, all_rows: i64) -> CheckResult {
+pub(crate) fn judge(check: &Check, figure: Option<i64>, all_rows: i64, usual: &Usual) -> CheckResult {
     let observed = figure.unwrap_or(0);
     let (passed, expected, code, message) = match &check.rule {
-        Rule::Rows { min, max } => {
-            let wanted = wanted(min.as_ref(), max.as_ref());
-            let message = format!("{observed} rows, {wanted} expected");
-            (lies_between(observed, *min, *max), limits(*min, *max), ErrorCode::CheckFailed, message)
+        Rule::Rows { min, max, change } => {
+            let (passed, expected, message) = number_of_rows(observed, (*min, *max), *change, usual);
+            (passed, expected, ErrorCode::CheckFailed, message)
         }
         Rule::NotEmpty => (observed > 0, json!({ "min": 1 }), ErrorCode::EmptyResult, "the result is empty".to_owned()),
         Rule::NotNull(columns) => {
@@ -180,11 +181,30 @@ pub(crate) fn judge(check: &Check, figure: Option<i64>, all_rows: i64) -> CheckR
         phase: Phase::Staged,
         severity: check.severity,
         passed,
-        observed: figure,
+        observed: figure.map(Figure::Count),
         expected,
         code,
         message: if passed { String::new() } else { message },
     }
+}
+
+fn number_of_rows(
+    rows: i64,
+    (min, max): (Option<u64>, Option<u64>),
+    change: Option<RowChange>,
+    usual: &Usual,
+) -> (bool, Value, String) {
+    let inside = lies_between(rows, min, max);
+    let absolute = (min.is_some() || max.is_some()).then(|| format!("{} expected", wanted(min.as_ref(), max.as_ref())));
+    let Some(change) = change else {
+        let wanted = absolute.unwrap_or_else(|| "any number expected".to_owned());
+        return (inside, limits(min, max), format!("{rows} rows, {wanted}"));
+    };
+    let as_usual = change.holds(rows, usual);
+    let faults = [absolute.filter(|_| !inside), change.told(rows, usual).filter(|_| !as_usual)];
+    let faults: Vec<String> = faults.into_iter().flatten().collect();
+    let expected = with(limits(min, max), json!({ "change": change.expected(usual) }));
+    (inside && as_usual, expected, format!("{rows} rows, {}", faults.join("; ")))
 }
 
 fn null_rate(column: &Identifier, max: Share, nulls: i64, all_rows: i64) -> (bool, Value, String) {
@@ -263,20 +283,44 @@ fn rows(count: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::row_change::Change;
 
     #[test]
     fn both_ends_of_a_row_range_are_included() {
-        let check = Check::error("rows", Rule::Rows { min: Some(2), max: Some(4) });
-        let passed: Vec<i64> = (0..7).filter(|rows| judge(&check, Some(*rows), *rows).passed).collect();
+        let check = Check::error("rows", Rule::Rows { min: Some(2), max: Some(4), change: None });
+        let passed: Vec<i64> =
+            (0..7).filter(|rows| judge(&check, Some(*rows), *rows, &Usual::default()).passed).collect();
         assert_eq!(passed, [2, 3, 4]);
     }
 
     #[test]
+    fn a_change_is_judged_beside_the_range_and_both_are_told() {
+        let change = RowChange { least: Change::millionths(-500_000), most: None };
+        let check = Check::error("rows", Rule::Rows { min: Some(10), max: None, change: Some(change) });
+        let usual = Usual::of(vec![100, 100, 100]);
+        let of = |rows: i64, usual: &Usual| judge(&check, Some(rows), rows, usual);
+        assert!(of(50, &usual).passed && !of(49, &usual).passed && of(49, &Usual::default()).passed);
+        assert_eq!(
+            of(49, &usual).message,
+            "49 rows, -51% against 100, the median of the 3 published before; -50%.. expected"
+        );
+        assert_eq!(
+            of(9, &usual).message,
+            "9 rows, at least 10 expected; -91% against 100, the median of the 3 published before; -50%.. expected"
+        );
+        assert_eq!(of(9, &Usual::default()).message, "9 rows, at least 10 expected");
+        let told = json!({ "min": 10, "change": { "range": "-50%..", "median": "100", "of_partitions": 3 } });
+        assert_eq!(of(50, &usual).expected, told);
+    }
+
+    #[test]
     fn a_warning_does_not_stop_the_publish() {
-        let verdict = Verdict { results: vec![judge(&Check::warn("rows", Rule::NotEmpty), Some(0), 0)] };
+        let verdict =
+            Verdict { results: vec![judge(&Check::warn("rows", Rule::NotEmpty), Some(0), 0, &Usual::default())] };
         assert!(verdict.passed());
         assert_eq!(verdict.warnings().count(), 1);
-        let verdict = Verdict { results: vec![judge(&Check::error("rows", Rule::NotEmpty), Some(0), 0)] };
+        let verdict =
+            Verdict { results: vec![judge(&Check::error("rows", Rule::NotEmpty), Some(0), 0, &Usual::default())] };
         assert!(!verdict.passed());
         assert_eq!(verdict.code(), Some(ErrorCode::EmptyResult));
     }

@@ -48,7 +48,7 @@ fn what_always_holds_without_a_key_and_with_empty_days() {
 fn a_pipelines_own_checks() {
     let subject = given::subject(&["dt"]);
     let checks = [
-        Check::error("rows", Rule::Rows { min: Some(1), max: None }),
+        Check::error("rows", Rule::Rows { min: Some(1), max: None, change: None }),
         Check::error("not null", Rule::NotNull(given::names(&["store_id", "odd \"name\""]))),
         Check::warn("unique", Rule::Unique(given::names(&["order_no", "select"]))),
         Check::error("expression", Rule::Expression("total >= 0 -- never negative".into())),

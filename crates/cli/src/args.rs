@@ -325,7 +325,7 @@ pub(crate) struct Run {
     /// Replace rows that no receipt accounts for
     #[arg(long)]
     pub(crate) overwrite_existing: bool,
-    /// Publish although much of what is published would go or change, or all of it
+    /// Publish although much of what is published would go or change
     #[arg(long)]
     pub(crate) accept_drop: bool,
     /// Publish into a closed partition

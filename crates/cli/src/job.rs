@@ -1,7 +1,8 @@
 //! From a checked pipeline to what the runner takes. One field after the other: nothing is decided here.
 
 use thrice_checks::{
-    Check, CheckQuery, ConstantType, GuardLimits, Limit, OnViolation, Part, Rule, Severity, Share, Value,
+    Change, Check, CheckQuery, ConstantType, Decimal, GuardLimits, Limit, OnViolation, Part, Reconciliation, RowChange,
+    Rule, Severity, Share, Tolerance, Value,
 };
 use thrice_core::duration::HumanDuration;
 use thrice_pipeline::check_query;
@@ -10,7 +11,7 @@ use thrice_pipeline::checks_table::{self, CheckRule};
 use thrice_pipeline::guards_table::{self, GuardLimit, Guards};
 use thrice_pipeline::placeholders::VarValue;
 use thrice_pipeline::target_table::Columns;
-use thrice_pipeline::{Pipeline, placeholders};
+use thrice_pipeline::{Pipeline, placeholders, reconcile_check, row_change};
 use thrice_runner::{Job, Limits, Param};
 use thrice_sql_publish::columns::ColumnsPolicy;
 use thrice_sql_publish::session::Session;
@@ -42,7 +43,8 @@ pub(crate) fn of(pipeline: &Pipeline) -> Job {
         },
         allow_empty: target.allow_empty,
         keep_old_for: target.keep_old_for.as_std(),
-        checks: definition.checks.iter().map(check).collect(),
+        checks: definition.checks.iter().filter_map(check).collect(),
+        reconciliations: definition.checks.iter().filter_map(reconciliation).collect(),
         guards: guards(definition.guards),
         retry: definition.retry,
         limits: Limits {
@@ -106,20 +108,43 @@ fn share(percent: Percent) -> Share {
     Share::millionths(percent.millionths()).unwrap_or(Share::ALL)
 }
 
-fn check(check: &checks_table::Check) -> Check {
-    Check {
+/// A check of the staged rows.
+fn check(check: &checks_table::Check) -> Option<Check> {
+    Some(Check { name: check.name.clone(), severity: severity(check.severity), rule: rule(&check.rule)? })
+}
+
+/// A check in the snapshot of the query.
+fn reconciliation(check: &checks_table::Check) -> Option<Reconciliation> {
+    let CheckRule::Reconcile { ours, theirs, tolerance } = &check.rule else { return None };
+    Some(Reconciliation {
         name: check.name.clone(),
-        severity: match check.severity {
-            checks_table::Severity::Error => Severity::Error,
-            checks_table::Severity::Warn => Severity::Warn,
+        severity: severity(check.severity),
+        ours: ours.clone(),
+        theirs: query(theirs),
+        tolerance: match tolerance {
+            reconcile_check::Tolerance::Absolute(number) => Tolerance::Absolute(Decimal::parse(number)?),
+            reconcile_check::Tolerance::Relative(percent) => Tolerance::Relative(share(*percent)),
         },
-        rule: rule(&check.rule),
+    })
+}
+
+const fn severity(severity: checks_table::Severity) -> Severity {
+    match severity {
+        checks_table::Severity::Error => Severity::Error,
+        checks_table::Severity::Warn => Severity::Warn,
     }
 }
 
-fn rule(rule: &CheckRule) -> Rule {
-    match rule {
-        CheckRule::Rows { min, max } => Rule::Rows { min: *min, max: *max },
+fn query(query: &check_query::CheckQuery) -> CheckQuery {
+    CheckQuery(query.parts.iter().map(part).collect())
+}
+
+/// `None`: it is no rule about the staged rows alone.
+fn rule(rule: &CheckRule) -> Option<Rule> {
+    Some(match rule {
+        CheckRule::Rows { min, max, change } => {
+            Rule::Rows { min: *min, max: *max, change: change.as_ref().map(row_change) }
+        }
         CheckRule::NotNull(columns) => Rule::NotNull(columns.clone()),
         CheckRule::Unique(columns) => Rule::Unique(columns.clone()),
         CheckRule::Expression(text) => Rule::Expression(text.clone()),
@@ -138,8 +163,14 @@ fn rule(rule: &CheckRule) -> Rule {
         CheckRule::Freshness { column, max_age } => {
             Rule::Freshness { column: column.clone(), max_age: max_age.as_std() }
         }
-        CheckRule::Sql(query) => Rule::Query(CheckQuery(query.parts.iter().map(part).collect())),
-    }
+        CheckRule::Sql(sql) => Rule::Query(query(sql)),
+        CheckRule::Reconcile { .. } => return None,
+    })
+}
+
+/// Nothing falls by more than all of it: the reader has seen to that.
+fn row_change(change: &row_change::RowChange) -> RowChange {
+    RowChange { least: change.least.and_then(Change::millionths), most: change.most.and_then(Change::millionths) }
 }
 
 fn value(value: &CheckValue) -> Value {

@@ -129,6 +129,12 @@ impl Ledger {
         Ok(sqlx::query_file_as!(CheckResultRow, "sql/checks_of_run.sql", attempt_id).fetch_all(&self.pool).await?)
     }
 
+    /// Rows of the published partitions nearest before one, nearest first, `most` of them.
+    pub async fn rows_published_before(&self, partition_id: i64, most: i64) -> Result<Vec<i64>, LedgerError> {
+        let counts = sqlx::query_file_scalar!("sql/rows_published_before.sql", partition_id, most);
+        Ok(counts.fetch_all(&self.pool).await?)
+    }
+
     /// One partition in detail. `None`: it has never been claimed.
     pub async fn partition_detail(
         &self,

@@ -44,6 +44,22 @@ pub(crate) fn read(reader: &mut Reader<'_, '_>, name: Option<&str>, text: &str, 
     }
 }
 
+/// One aggregate over the rows, in one piece as well.
+pub(crate) fn read_aggregate(reader: &mut Reader<'_, '_>, text: &str, field: &Field<'_>) -> Option<String> {
+    match whole(text) {
+        Ok(expression) => Some(expression.to_owned()),
+        Err(refused) => {
+            let diagnostic = reader
+                .error(refused.code, format!("`{}`: {}", field.path, refused.what))
+                .at(reader.inside_string(field, text, refused.at.start))
+                .why("it is one aggregate over the staged rows, and stands in parentheses of its own")
+                .fix("ours = \"sum(amount)\"");
+            reader.report(diagnostic);
+            None
+        }
+    }
+}
+
 fn whole(text: &str) -> Result<&str, Refused> {
     let tokens = sql_lexer::tokens(text).map_err(|open| {
         Refused::new(open.span.clone(), open.to_string(), "close it, or write one boolean expression")

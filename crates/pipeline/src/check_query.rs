@@ -37,12 +37,35 @@ pub(crate) struct Known<'a> {
     pub(crate) vars: &'a BTreeMap<String, VarValue>,
 }
 
-pub(crate) fn read(reader: &mut Reader<'_, '_>, text: &str, field: &Field<'_>, known: Known<'_>) -> Option<CheckQuery> {
+/// What is said of a query that is none, by the key that it stands in.
+pub(crate) struct Wording {
+    /// Why there must be a query.
+    pub(crate) empty: &'static str,
+    /// Why it must only read.
+    pub(crate) reads: &'static str,
+    /// How it is written.
+    pub(crate) example: &'static str,
+}
+
+/// Of `sql`.
+pub(crate) const FINDS: Wording = Wording {
+    empty: "the check passes where its query finds no row",
+    reads: "a check only looks: it finds what is wrong",
+    example: "sql = \"select order_no from staged where total_amount <> paid + open\"",
+};
+
+pub(crate) fn read(
+    reader: &mut Reader<'_, '_>,
+    text: &str,
+    field: &Field<'_>,
+    known: Known<'_>,
+    wording: &Wording,
+) -> Option<CheckQuery> {
     match of(text, known) {
         Ok(query) => Some(query),
         Err(found) => {
             for diagnostic in &found {
-                let placed = place(reader, diagnostic, text, field);
+                let placed = place(reader, diagnostic, text, field, wording);
                 reader.report(placed);
             }
             None
@@ -51,7 +74,13 @@ pub(crate) fn read(reader: &mut Reader<'_, '_>, text: &str, field: &Field<'_>, k
 }
 
 /// The places of a diagnostic are those of the text: the file has it somewhere else. Some words are about pipelines.
-fn place(reader: &Reader<'_, '_>, diagnostic: &Diagnostic, text: &str, field: &Field<'_>) -> Diagnostic {
+fn place(
+    reader: &Reader<'_, '_>,
+    diagnostic: &Diagnostic,
+    text: &str,
+    field: &Field<'_>,
+    wording: &Wording,
+) -> Diagnostic {
     let nothing = diagnostic.code == ErrorCode::NoStatement;
     let message = if nothing { "it holds no query" } else { &diagnostic.message };
     let at = diagnostic.span.clone().unwrap_or_default();
@@ -60,15 +89,13 @@ fn place(reader: &Reader<'_, '_>, diagnostic: &Diagnostic, text: &str, field: &F
         .at(reader.part_of_string(field, text, at))
         .label(diagnostic.label.clone());
     if nothing {
-        placed.why("the check passes where its query finds no row").fix(EXAMPLE)
+        placed.why(wording.empty).fix(wording.example)
     } else if diagnostic.code == ErrorCode::NotASelect {
-        placed.why("a check only looks: it finds what is wrong").fix(EXAMPLE)
+        placed.why(wording.reads).fix(wording.example)
     } else {
         placed.why(diagnostic.why.clone()).fix(diagnostic.fix.clone())
     }
 }
-
-const EXAMPLE: &str = "sql = \"select order_no from staged where total_amount <> paid + open\"";
 
 fn of(text: &str, known: Known<'_>) -> Result<CheckQuery, Diagnostics> {
     let file = "";

@@ -11,8 +11,10 @@ use thrice_core::text::did_you_mean;
 use crate::check_query::{CheckQuery, Known};
 use crate::check_values::{CheckValue, Percent};
 use crate::diagnostic::Span;
+use crate::reconcile_check::Tolerance;
+use crate::row_change::RowChange;
 use crate::toml_reader::{Field, Reader};
-use crate::{check_expression, check_query, column_checks};
+use crate::{check_expression, check_query, column_checks, reconcile_check};
 
 /// Names of the checks that are always on, so that a result is never named by two.
 pub const ALWAYS_ON: [&str; 4] = ["inside the interval", "key not null", "key unique", "not empty"];
@@ -39,12 +41,15 @@ impl Severity {
 /// What must hold.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CheckRule {
-    /// The number of rows lies between the two, both included; at least one is there.
+    /// The number of rows lies between the two, both included, and differs by no more from what is usual; at least one of
+    /// the three is there.
     Rows {
         /// At least so many.
         min: Option<u64>,
         /// At most so many.
         max: Option<u64>,
+        /// By so much it may differ from the median of the partitions published before.
+        change: Option<RowChange>,
     },
     /// None of these columns is null in any row.
     NotNull(Vec<Identifier>),
@@ -109,6 +114,15 @@ pub enum CheckRule {
     },
     /// The query finds no row.
     Sql(CheckQuery),
+    /// An aggregate of the rows agrees with a figure of the source, asked in the snapshot of the query.
+    Reconcile {
+        /// The aggregate, without a comment at its end.
+        ours: String,
+        /// The query of the source: one row, one column.
+        theirs: CheckQuery,
+        /// How far the two may be apart.
+        tolerance: Tolerance,
+    },
 }
 
 /// One check.
@@ -123,7 +137,7 @@ pub struct Check {
 }
 
 /// Keys of which a check has exactly one.
-pub(crate) const BUILT: [&str; 12] = [
+pub(crate) const BUILT: [&str; 13] = [
     "rows",
     "not_null",
     "null_rate",
@@ -136,6 +150,7 @@ pub(crate) const BUILT: [&str; 12] = [
     "references",
     "freshness",
     "sql",
+    "reconcile",
 ];
 
 pub(crate) fn read(root: &mut Reader<'_, '_>, known: Known<'_>) -> Vec<Check> {
@@ -241,19 +256,21 @@ fn rule(reader: &mut Reader<'_, '_>, name: Option<&str>, known: Known<'_>) -> Op
         column_checks::freshness(reader, known.grain),
         reader
             .string("sql")
-            .and_then(|(text, field)| check_query::read(reader, text, &field, known))
+            .and_then(|(text, field)| check_query::read(reader, text, &field, known, &check_query::FINDS))
             .map(CheckRule::Sql),
+        reconcile_check::read(reader, known),
     ];
     rules.into_iter().flatten().next()
 }
 
 fn rows<'t>(reader: &mut Reader<'t, '_>, field: &Field<'t>) -> Option<CheckRule> {
     let mut table = reader.inside(field)?;
-    table.all_not_built();
     let (min, max) = (table.count("min"), table.count("max"));
-    let has_either = table.has("min") || table.has("max") || table.has("change");
-    if !has_either {
-        table.bad_value(field, "`rows` says neither `min` nor `max`", "rows = { min = 1 }");
+    let has_change = table.has("change");
+    let change = table.take("change").and_then(|field| RowChange::read(&mut table, &field));
+    let has_any = table.has("min") || table.has("max") || has_change;
+    if !has_any {
+        table.bad_value(field, "`rows` says none of `min`, `max` and `change`", "rows = { min = 1 }");
         return None;
     }
     if let (Some((min, _)), Some((max, at))) = (&min, &max)
@@ -262,7 +279,7 @@ fn rows<'t>(reader: &mut Reader<'t, '_>, field: &Field<'t>) -> Option<CheckRule>
         table.bad_value(at, "`rows.max` is less than `rows.min`", "no number of rows would pass");
     }
     table.finish();
-    Some(CheckRule::Rows { min: min.map(|(n, _)| n), max: max.map(|(n, _)| n) })
+    Some(CheckRule::Rows { min: min.map(|(n, _)| n), max: max.map(|(n, _)| n), change })
 }
 
 impl CheckRule {
@@ -270,8 +287,11 @@ impl CheckRule {
     fn name(&self) -> String {
         let one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         match self {
-            Self::Rows { min, max } => {
-                ["rows".to_owned(), between(min.as_ref(), max.as_ref())].join(" ").trim_end().to_owned()
+            Self::Rows { min, max, change } => {
+                let change = change.map(|change| format!("change {change}"));
+                let range = Some(between(min.as_ref(), max.as_ref())).filter(|range| !range.is_empty());
+                let parts: Vec<String> = [range, change].into_iter().flatten().collect();
+                format!("rows {}", parts.join(", "))
             }
             Self::NotNull(columns) => format!("not null: {}", list(columns)),
             Self::Unique(columns) => format!("unique: {}", list(columns)),
@@ -288,6 +308,7 @@ impl CheckRule {
             Self::References { columns, table, .. } => format!("references: {} in {}", list(columns), table.readable()),
             Self::Freshness { column, max_age } => format!("freshness: {} at most {max_age}", column.as_str()),
             Self::Sql(query) => one_line(&query.source),
+            Self::Reconcile { ours, .. } => format!("reconcile: {}", one_line(ours)),
         }
     }
 
@@ -296,7 +317,9 @@ impl CheckRule {
         let names = |columns: &[Identifier]| columns.iter().map(Identifier::as_str).collect::<Value>();
         let json: fn(&CheckValue) -> Value = CheckValue::to_json;
         match self {
-            Self::Rows { min, max } => json!({ "rows": { "min": min, "max": max } }),
+            Self::Rows { min, max, change } => {
+                json!({ "rows": { "min": min, "max": max, "change": change.map(|change| change.to_string()) } })
+            }
             Self::NotNull(columns) => json!({ "not_null": names(columns) }),
             Self::Unique(columns) => json!({ "unique": names(columns) }),
             Self::Expression(text) => json!({ "expression": text }),
@@ -322,6 +345,9 @@ impl CheckRule {
                 json!({ "freshness": { "column": column.as_str(), "max_age": max_age.to_string() } })
             }
             Self::Sql(query) => json!({ "sql": query.source }),
+            Self::Reconcile { ours, theirs, tolerance } => json!({ "reconcile": {
+                "ours": ours, "theirs": theirs.source, "tolerance": tolerance.told(),
+            } }),
         }
     }
 }

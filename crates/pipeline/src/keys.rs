@@ -55,6 +55,10 @@ pub enum Kind {
     Percent,
     /// The same, or a table that has it with more.
     PercentOrTable,
+    /// A range of changes such as `"-50%..+100%"`.
+    RowChange,
+    /// A decimal number such as `"0.01"`, or a share.
+    Tolerance,
     /// A value that a column is compared with.
     Bound,
     /// A list of values that a column may have.

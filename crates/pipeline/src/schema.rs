@@ -64,8 +64,14 @@ fn table(file: File, name: &str) -> Map<String, Value> {
     if !required.is_empty() {
         schema.insert("required".to_owned(), required.into());
     }
-    if matches!(name, "checks.rows" | "checks.range" | "checks.distinct") {
-        schema.insert("anyOf".to_owned(), json!([{ "required": ["min"] }, { "required": ["max"] }]));
+    let one_of: &[&str] = match name {
+        "checks.rows" => &["min", "max", "change"],
+        "checks.range" | "checks.distinct" => &["min", "max"],
+        _ => &[],
+    };
+    if !one_of.is_empty() {
+        let required: Vec<Value> = one_of.iter().map(|key| json!({ "required": [key] })).collect();
+        schema.insert("anyOf".to_owned(), required.into());
     }
     if name == "interval" {
         schema.insert("oneOf".to_owned(), json!([{ "required": ["grain"] }, { "required": ["cron"] }]));
@@ -152,6 +158,17 @@ fn value(kind: Kind) -> Map<String, Value> {
         })),
         Kind::Cron => object(json!({ "type": "string", "minLength": 1, "examples": ["0 3 * * *", "0 0 1,16 * *"] })),
         Kind::Zone => object(json!({ "type": "string", "minLength": 1, "examples": ["UTC", "Asia/Seoul"] })),
+        Kind::RowChange => {
+            const LEAST: &str = r"([+]\d{1,7}(\.\d{1,4})?|-(100(\.0{1,4})?|\d{1,2}(\.\d{1,4})?)|0{1,7}(\.0{1,4})?)%";
+            let mut schema = pattern(&format!("^({LEAST}\\.\\.({LEAST})?|\\.\\.{LEAST})$"));
+            schema.insert("examples".to_owned(), json!(["-50%..+100%", "-20%.."]));
+            schema
+        }
+        Kind::Tolerance => {
+            let mut schema = pattern(r"^([0-9]{1,100}(\.[0-9]{1,100})?|(100(\.0{1,4})?|[0-9]{1,2}(\.[0-9]{1,4})?)%)$");
+            schema.insert("examples".to_owned(), json!(["0", "0.01", "0.1%"]));
+            schema
+        }
         // a date or time of TOML counts as text
         Kind::Boundary => object(json!({ "type": "string", "minLength": 1, "examples": ["2026-01-01"] })),
         Kind::Duration => {

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use thrice_checks::CheckResult;
 use thrice_core::code::ErrorCode;
 use thrice_core::column_bounds::ColumnBounds;
 use thrice_core::failure_class::FailureClass;
@@ -69,6 +70,8 @@ pub(crate) struct Work<'a> {
     pub(crate) receipt: Option<Receipt>,
     /// The staging table that the run has made or taken.
     pub(crate) staging: Option<StagingName>,
+    /// What the checks in the snapshot of the query found.
+    pub(crate) source_checks: Vec<CheckResult>,
     /// Rows in it, those of earlier partitions that are deleted too.
     pub(crate) staging_rows: i64,
     pub(crate) times: StepTimes,
@@ -144,6 +147,7 @@ impl Runner {
             started,
             receipt: None,
             staging: None,
+            source_checks: Vec::new(),
             staging_rows: 0,
             times: StepTimes { claim: claimed_from.elapsed(), ..StepTimes::default() },
         };

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use thrice_checks::{Check, GuardLimits};
+use thrice_checks::{Check, GuardLimits, Reconciliation};
 use thrice_core::due::DuePolicy;
 use thrice_core::identifier::{Identifier, TableName};
 use thrice_core::late_policy::{LatePolicy, Maturity, Published};
@@ -53,6 +53,8 @@ pub struct Job {
     pub keep_old_for: Duration,
     /// Checks besides those that always hold.
     pub checks: Vec<Check>,
+    /// What the rows are compared with in the snapshot of the query.
+    pub reconciliations: Vec<Reconciliation>,
     /// How much of what is published one publish may take away or change.
     pub guards: GuardLimits,
     /// How often and how long a partition is tried.

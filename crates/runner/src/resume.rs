@@ -66,6 +66,10 @@ impl Runner {
         claim: &Claim,
         stop: &CancellationToken,
     ) -> Result<Option<Adopted>, Problem> {
+        if !prepared.job.reconciliations.is_empty() {
+            // the snapshot that its rows come from is gone, and what a source says now is of another time
+            return Ok(None);
+        }
         let of_ledger = |error| problem::of_ledger(&error);
         let asking = self.patience.ledger(self.ledger().adoptable(claim.partition_id));
         let Some(left) = asking.await.map_err(of_ledger)? else { return Ok(None) };

@@ -14,6 +14,7 @@ use crate::failure::Failing;
 use crate::patience::on_data;
 use crate::resume::Adopted;
 use crate::runner::Runner;
+use crate::source_checks;
 
 /// The role that staging tables are handed over to, so that every worker's login can adopt and drop them.
 pub(crate) const OWNER: &str = "thrice_worker";
@@ -66,7 +67,7 @@ impl Runner {
 
     async fn stage_into(
         &mut self,
-        work: &Work<'_>,
+        work: &mut Work<'_>,
         query: &UserQuery,
         name: &StagingName,
         place: Place<'_>,
@@ -92,7 +93,15 @@ impl Runner {
             statements: &statements,
             stop: work.stop,
         };
-        on_data(&over, "stage the rows", staging::stage(client, &request)).await.map_err(Failing::of_query)
+        // old rows are compared with their receipt, and not with a source that has moved on
+        let asked = if work.request.rollback.is_some() { &[] } else { job.reconciliations.as_slice() };
+        let questions: Vec<Statement> =
+            asked.iter().map(|check| source_checks::question(check, name.table(), work.partition)).collect();
+        let staging = staging::stage_and_ask(client, &request, &questions);
+        let staged = on_data(&over, "stage the rows", staging).await;
+        let (staged, answers) = staged.map_err(|error| source_checks::failing(error, asked))?;
+        work.source_checks = source_checks::judge(asked, &answers)?;
+        Ok(staged)
     }
 
     /// The new run takes over what an earlier one staged.

@@ -44,6 +44,9 @@ impl ValidRecord {
     }
 }
 
+/// So many partitions before say how many rows are usual.
+const USUAL: i64 = 7;
+
 impl Runner {
     /// Writes down that the run may be published.
     pub(crate) async fn record_validated(&self, work: &Work<'_>, record: ValidRecord) -> Result<(), Box<Failing>> {
@@ -73,6 +76,7 @@ impl Runner {
             work.prepared.job.allow_empty || (published.is_some() && staged.content.rows == 0 && !takes_changes);
         let (mut verdict, existing) = self.checks(work, staged, allow_empty).await?;
         guards.extend(existing.map(|rows| guard::existing_rows(rows, false, work.request.overwrite_existing)));
+        verdict.results.splice(0..0, std::mem::take(&mut work.source_checks));
         let passed = verdict.passed();
         verdict.results.extend(guards.iter().filter_map(|guard| guard.result().cloned()));
         if verdict.code() == Some(ErrorCode::EmptyResult) && staged.content.rows > 0 {
@@ -121,7 +125,7 @@ impl Runner {
             phase: Phase::Staged,
             severity: Severity::Error,
             passed: true,
-            observed: Some(staged.content.rows),
+            observed: Some(staged.content.rows.into()),
             expected: json!({ "rows": rollback.to.row_count, "checksum": rollback.to.checksum }),
             code: ErrorCode::KeptRowsDiffer,
             message: String::new(),
@@ -135,6 +139,15 @@ impl Runner {
         let Some(attempt_id) = work.claim.data_attempt_id else { return Ok(None) };
         work.receipt = self.patience.ledger(self.ledger().receipt(attempt_id)).await.map_err(Failing::ledger)?;
         Ok(work.receipt.as_ref().map(|receipt| receipt.row_count))
+    }
+
+    /// Rows of the partitions published before, where a check asks for them.
+    async fn usual_rows(&self, work: &Work<'_>, checks: &[Check]) -> Result<Vec<i64>, Box<Failing>> {
+        if !checks.iter().any(|check| check.rule.compares_partitions()) {
+            return Ok(Vec::new());
+        }
+        let asking = self.ledger().rows_published_before(work.claim.partition_id, USUAL);
+        self.patience.ledger(asking).await.map_err(Failing::ledger)
     }
 
     /// The verdict; and, where the partition has no receipt, how many rows its interval holds already.
@@ -157,7 +170,8 @@ impl Runner {
         let mut checks = Check::always(&subject, allow_empty);
         checks.extend(job.operation.as_ref().into_iter().flat_map(Check::operation));
         checks.extend(job.checks.iter().cloned());
-        let compiled = compile(&checks, &subject);
+        let usual = self.usual_rows(work, &checks).await?;
+        let compiled = compile(&checks, &subject).against(usual);
         let over = self.patience.token();
         let (client, statements) = self.client_and_statements().await.map_err(Failing::problem)?;
         let cancel = client.cancel_token();
@@ -244,7 +258,7 @@ pub(crate) fn row_of(result: &CheckResult) -> CheckRow {
             Severity::Warn => CheckSeverity::Warn,
         },
         passed: result.passed,
-        observed: result.observed.map(|observed| observed.to_string()),
+        observed: result.observed.as_ref().map(ToString::to_string),
         expected: Some(result.expected.clone()),
         sample_keys: None,
     }

@@ -103,7 +103,7 @@ async fn look(
         statements,
         stop: request.stop,
     };
-    let staged = staging::fill(steps, &stage).await?;
+    let (staged, _) = staging::fill(steps, &stage, &[]).await?;
     let inside = bounds::params(request.bounds);
     let compare = comparison::statement(target, &target.table, columns, staging);
     let comparison = comparison::read(steps.ask(Ask::once(COMPARE, &compare, &inside)).await?)?;

@@ -20,6 +20,7 @@ struct Inner {
     what: &'static str,
     prefix: usize,
     length: Option<usize>,
+    question: Option<usize>,
     source: Option<tokio_postgres::Error>,
 }
 
@@ -94,7 +95,7 @@ pub enum ErrorKind {
 impl PublishError {
     /// An error of this crate's own making.
     pub(crate) fn new(what: &'static str, kind: ErrorKind) -> Self {
-        Self(Box::new(Inner { kind, what, prefix: 0, length: None, source: None }))
+        Self(Box::new(Inner { kind, what, prefix: 0, length: None, question: None, source: None }))
     }
 
     /// The caller has stopped waiting for the answer to a step: its connection must be thrown away.
@@ -116,7 +117,7 @@ impl PublishError {
         } else {
             ErrorKind::Driver
         };
-        Self(Box::new(Inner { kind, what, prefix: 0, length: None, source: Some(source) }))
+        Self(Box::new(Inner { kind, what, prefix: 0, length: None, question: None, source: Some(source) }))
     }
 
     /// The same error under another kind, for a statement that was ended on purpose.
@@ -137,6 +138,18 @@ impl PublishError {
         self.0.prefix = prefix;
         self.0.length = Some(length);
         self
+    }
+
+    /// Says which of the caller's questions failed.
+    pub(crate) fn of_question(mut self, nth: usize) -> Self {
+        self.0.question = Some(nth);
+        self
+    }
+
+    /// Which of the questions of [`stage_and_ask`](crate::staging::stage_and_ask) failed, counted from 0; `None`: another
+    /// step did.
+    pub fn question(&self) -> Option<usize> {
+        self.0.question
     }
 
     /// What kind of failure it is.

@@ -20,7 +20,7 @@ use crate::{
     staging_mode::StagingMode,
     statement::Statement,
     statement_cache::StatementCache,
-    steps::{Ask, Param, Steps, answered},
+    steps::{Ask, Param, Steps, answered, one_row},
     target::Target,
 };
 
@@ -162,14 +162,41 @@ impl Staged {
 /// On an error nothing of it stays: rows and statements are one transaction. Where the connection was lost during
 /// COMMIT, the rows may be there or not; their record is there exactly when they are.
 pub async fn stage(client: &mut Client, request: &StageRequest<'_>) -> Result<Staged, PublishError> {
-    let transaction = OpenTransaction::new(client, REPEATABLE_READ);
-    let staged = {
-        let mut steps = Steps::opening(&transaction, request.stop).keeping(request.statements);
-        let staged = fill(&mut steps, request).await?;
-        end(&steps, &transaction, request, &(request.after)(&staged)).await?;
-        staged
-    };
+    let (staged, _) = stage_and_ask(client, request, &[]).await?;
     Ok(staged)
+}
+
+/// The same, and asks questions about the rows and their sources in between: in the snapshot that the rows come from, and
+/// under the settings that the query has. The answers are the questions' first rows.
+///
+/// The table is named in a question as [`StageRequest::staging`]. An error of a question says [which](PublishError::question).
+pub async fn stage_and_ask(
+    client: &mut Client,
+    request: &StageRequest<'_>,
+    questions: &[Statement],
+) -> Result<(Staged, Vec<Row>), PublishError> {
+    let transaction = OpenTransaction::new(client, REPEATABLE_READ);
+    let answered = {
+        let mut steps = Steps::opening(&transaction, request.stop).keeping(request.statements);
+        let (staged, answers) = fill(&mut steps, request, questions).await?;
+        end(&steps, &transaction, request, &(request.after)(&staged)).await?;
+        (staged, answers)
+    };
+    Ok(answered)
+}
+
+/// Each by itself, so that it is known which one fails.
+async fn ask(steps: &Steps<'_>, request: &StageRequest<'_>, questions: &[Statement]) -> Result<Vec<Row>, PublishError> {
+    let settings = Pins::timeouts(request.timeouts).and(Pins::query(request.session));
+    steps.ask(settings.set("").ask()).await?;
+    let mut rows = Vec::with_capacity(questions.len());
+    for (nth, question) in questions.iter().enumerate() {
+        let params = question.params();
+        let answer = steps.ask(Ask::once(question.what(), question.text(), &params)).await;
+        let row = answer.and_then(|answer| one_row(question.what(), answer.rows));
+        rows.push(row.map_err(|error| error.of_question(nth))?);
+    }
+    Ok(rows)
 }
 
 /// The caller's statements, and COMMIT: in the flight of the last one, where a failure makes it roll back, unless an answer
@@ -208,7 +235,11 @@ async fn end(
 
 const COMMIT: &str = "commit the staging table";
 
-pub(crate) async fn fill(steps: &mut Steps<'_>, request: &StageRequest<'_>) -> Result<Staged, PublishError> {
+pub(crate) async fn fill(
+    steps: &mut Steps<'_>,
+    request: &StageRequest<'_>,
+    questions: &[Statement],
+) -> Result<(Staged, Vec<Row>), PublishError> {
     let StageRequest { target, columns, query, staging, .. } = request;
     let mut begin = Pins::timeouts(request.timeouts).and(Pins::query(request.session));
     // a crash that loses this transaction loses the rows with their record: nothing is gained by waiting for the disk
@@ -255,13 +286,24 @@ pub(crate) async fn fill(steps: &mut Steps<'_>, request: &StageRequest<'_>) -> R
         let may_hand_over = include_str!("../sql/may_hand_over.sql");
         asks.push((Ask::again("look up the owner of staging tables", may_hand_over, &names), None));
     }
-    let (pinned, before, answers) =
-        set.then(steps, request.probe, None, &asks).await.map_err(|error| match error.what() {
-            QUERY => query.locate(&head, error),
-            // prepared before the table was looked at
-            checksum::READ if comes_again => error.at_step(EMPTY),
-            _ => error,
-        })?;
+    let placed = |error: PublishError| match error.what() {
+        QUERY => query.locate(&head, error),
+        // prepared before the table was looked at
+        checksum::READ if comes_again => error.at_step(EMPTY),
+        _ => error,
+    };
+    // questions come behind the look at what the query has moved, and before the settings are the tool's again
+    let first = if questions.is_empty() { asks.len() } else { before_answers + 1 };
+    let (pinned, before, mut answers) = set.then(steps, request.probe, None, &asks[..first]).await.map_err(placed)?;
+    let mut rows = Vec::new();
+    if !questions.is_empty() {
+        rows = ask(steps, request, questions).await?;
+        let (_, after) = check.read(&pinned, steps.ask(check.ask(&checked)).await?)?;
+        if let Some(name) = identity_moved(&identity_of(&before)?, &identity_of(&after)?) {
+            return Err(PublishError::new(QUERY, ErrorKind::SettingMoved { name }));
+        }
+        answers.extend(steps.ask_in_steps(&asks[first..], request.probe).await.map_err(placed)?);
+    }
 
     let mut answers = answers.into_iter().skip(before_answers);
     let mut next = || answers.next().ok_or_else(|| PublishError::new(QUERY, ErrorKind::NoRow));
@@ -278,7 +320,7 @@ pub(crate) async fn fill(steps: &mut Steps<'_>, request: &StageRequest<'_>) -> R
     {
         steps.execute("hand the staging table over", &format!("alter table {staging} owner to {owner}"), &[]).await?;
     }
-    Ok(Staged { relation: (*staging).clone(), content, settings_moved, comes_again })
+    Ok((Staged { relation: (*staging).clone(), content, settings_moved, comes_again }, rows))
 }
 
 /// The step that empties a table which is used again.

@@ -120,6 +120,8 @@ fn kind(kind: Kind) -> String {
         Kind::Columns => "list of columns".to_owned(),
         Kind::Percent => "share, such as `\"1%\"` or `\"0.5%\"`".to_owned(),
         Kind::PercentOrTable => "share, such as `\"50%\"`, or a table `{ max = \"50%\" }`".to_owned(),
+        Kind::RowChange => "range of changes, such as `\"-50%..+100%\"` or `\"-20%..\"`".to_owned(),
+        Kind::Tolerance => "number or share, such as `\"0.01\"` or `\"0.1%\"`".to_owned(),
         Kind::Bound => "number, date, time, or string that the column's type reads".to_owned(),
         Kind::Values => "list of strings, numbers, true or false, dates".to_owned(),
         Kind::Schemas => "list of schemas".to_owned(),

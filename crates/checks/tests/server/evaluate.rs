@@ -1,6 +1,6 @@
 //! Each rule on rows that keep it and rows that break it.
 
-use thrice_checks::{Check, CheckError, Compiled, Rule, Subject, Verdict, compile, run, sample_keys};
+use thrice_checks::{Check, CheckError, Compiled, Figure, Rule, Subject, Verdict, compile, run, sample_keys};
 use thrice_core::{
     code::ErrorCode,
     column_bounds::ColumnBounds,
@@ -40,7 +40,8 @@ async fn fill(client: &Client, rows: &str) {
 
 async fn observed(client: &mut Client, rule: Rule) -> i64 {
     let verdict = evaluate(client, &[Check::error("it", rule)]).await.unwrap();
-    verdict.results[0].observed.unwrap()
+    let Some(Figure::Count(count)) = verdict.results[0].observed else { panic!("{verdict:?}") };
+    count
 }
 
 #[tokio::test]
@@ -49,7 +50,7 @@ async fn sound_rows_pass_in_one_statement() {
     fill(&client, "('2026-03-24', 1, 5, 'a'), ('2026-03-24', 2, 'NaN', null)").await;
     let mut checks = Check::always(&subject(), false);
     checks.extend([
-        Check::error("rows", Rule::Rows { min: Some(2), max: Some(2) }),
+        Check::error("rows", Rule::Rows { min: Some(2), max: Some(2), change: None }),
         Check::error("total", Rule::NotNull(names(&["total"]))),
         Check::error("unique store", Rule::Unique(names(&["store"]))),
         Check::error("positive", Rule::Expression("total >= 0 -- NaN is greater than all".into())),
@@ -66,7 +67,7 @@ async fn rows_outside_the_interval_and_rows_without_one_are_counted() {
     fill(&client, "('2026-03-23', 1), ('2026-03-24', 2), ('2026-03-25', 3), (null, 4), (null, 5), ('infinity', 6)")
         .await;
     let verdict = evaluate(&mut client, &[Check::error("inside", Rule::InsideInterval)]).await.unwrap();
-    assert_eq!(verdict.results[0].observed, Some(5));
+    assert_eq!(verdict.results[0].observed, Some(5.into()));
     assert_eq!(verdict.code(), Some(ErrorCode::RowsOutside));
     assert!(verdict.results[0].message.starts_with("5 rows outside"), "{}", verdict.results[0].message);
 }
@@ -96,7 +97,7 @@ async fn an_instant_at_the_end_belongs_to_the_next_interval() {
             run(transaction.client(), &compile(&[Check::error("inside", Rule::InsideInterval)], &subject), None)
                 .await
                 .unwrap();
-        assert_eq!(verdict.results[0].observed, Some(2), "{column}");
+        assert_eq!(verdict.results[0].observed, Some(2.into()), "{column}");
     }
 }
 
@@ -119,7 +120,7 @@ async fn an_expression_fails_where_it_is_false_and_not_where_it_is_null() {
     fill(&client, "('2026-03-24', 1, 5), ('2026-03-24', 2, -1), ('2026-03-24', 3, null), ('2026-03-24', 4, -2)").await;
     assert_eq!(observed(&mut client, Rule::Expression("total >= 0".into())).await, 2);
     assert_eq!(observed(&mut client, Rule::NotNull(names(&["total", "store"]))).await, 1);
-    assert_eq!(observed(&mut client, Rule::Rows { min: None, max: None }).await, 4);
+    assert_eq!(observed(&mut client, Rule::Rows { min: None, max: None, change: None }).await, 4);
 }
 
 #[tokio::test]

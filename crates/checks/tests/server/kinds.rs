@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use thrice_checks::{
-    Check, CheckError, CheckQuery, CheckResult, ConstantType, Part, Rule, Share, Subject, Value, compile, run,
+    Check, CheckError, CheckQuery, CheckResult, ConstantType, Figure, Part, Rule, Share, Subject, Value, compile, run,
 };
 use thrice_core::{
     column_bounds::ColumnBounds,
@@ -77,7 +77,11 @@ impl Table {
     async fn check(&mut self, rule: &Rule) -> (bool, Option<i64>) {
         let result = self.try_check(rule).await.unwrap_or_else(|error| panic!("{rule:?}: {error:?}"));
         assert_eq!(result.passed, result.message.is_empty(), "{result:?}");
-        (result.passed, result.observed)
+        let figure = result.observed.map(|figure| match figure {
+            Figure::Count(count) => count,
+            Figure::Decimal(text) => panic!("{text} is no count"),
+        });
+        (result.passed, figure)
     }
 }
 

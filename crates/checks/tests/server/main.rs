@@ -5,4 +5,6 @@ mod evaluate;
 #[cfg(test)]
 mod kinds;
 #[cfg(test)]
+mod reconcile;
+#[cfg(test)]
 mod support;

@@ -134,6 +134,8 @@ async fn ask_about(
 ) -> Result<Vec<Fault>, NotPrepared> {
     let found = examiner.examine(&loaded.job, sample, &stop.token).await?;
     let mut faults: Vec<Fault> = found.warnings.iter().map(Fault::of_finding).collect();
+    let missing = examiner.examine_checks(&loaded.job, sample, &found.target, &stop.token).await?;
+    faults.extend(missing.iter().map(Fault::of_finding));
     let reads = examiner.reads_target(&loaded.job, sample, &found.target, &stop.token).await?;
     if reads && !loaded.names_target() {
         faults.push(reads_target(loaded));

@@ -1,6 +1,6 @@
 //! The keys of `[[checks]]`.
 
-use super::{Key, Kind, Unwritten, later, pipeline};
+use super::{Key, Kind, Unwritten, pipeline};
 
 /// Rule by rule.
 pub(super) const KEYS: &[Key] = &[
@@ -11,12 +11,6 @@ pub(super) const KEYS: &[Key] = &[
         Kind::OneOf(&["error", "warn"]),
         Unwritten::Is("\"error\""),
         "`error`: nothing is published where it fails; `warn`: the failure is recorded",
-    ),
-    later(
-        "checks",
-        "reconcile",
-        "an aggregate compared with a query of the source",
-        "`sql`, where the source may be read when the checks run and not in the snapshot of the query",
     ),
     pipeline("checks", "rows", Kind::Table, Unwritten::Nothing, "number of rows: `{ min = 1, max = 1000 }`"),
     pipeline("checks", "not_null", Kind::Columns, Unwritten::Nothing, "none of these columns is null"),
@@ -119,7 +113,35 @@ pub(super) const KEYS: &[Key] = &[
         Unwritten::Nothing,
         "a SELECT of your own that finds what is wrong, and passes where it finds no row; it reads the result as `staged`",
     ),
-    later("checks.rows", "change", "change against the rows that are published", "rows = { min = …, max = … }"),
+    pipeline(
+        "checks",
+        "reconcile",
+        Kind::Table,
+        Unwritten::Nothing,
+        "an aggregate of the rows against a number of the source: `{ ours = \"sum(amount)\", theirs = \"select sum(amount) from …\" }`",
+    ),
+    pipeline("checks.reconcile", "ours", Kind::Text, Unwritten::Required, "the aggregate over the rows of the result"),
+    pipeline(
+        "checks.reconcile",
+        "theirs",
+        Kind::Text,
+        Unwritten::Required,
+        "a SELECT of one number, asked in the snapshot that the query reads",
+    ),
+    pipeline(
+        "checks.reconcile",
+        "tolerance",
+        Kind::Tolerance,
+        Unwritten::Said("`\"0\"`"),
+        "how far they may be apart: a number, or a share of the source's",
+    ),
     pipeline("checks.rows", "min", Kind::Count, Unwritten::Nothing, "at least so many rows"),
     pipeline("checks.rows", "max", Kind::Count, Unwritten::Nothing, "at most so many rows"),
+    pipeline(
+        "checks.rows",
+        "change",
+        Kind::RowChange,
+        Unwritten::Nothing,
+        "by so much the number may differ from the median of the last seven partitions published before",
+    ),
 ];

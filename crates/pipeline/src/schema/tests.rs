@@ -154,6 +154,8 @@ fn needed(rule: &str, name: &str, tried: &str) -> Option<&'static str> {
         (_, "table") => Some("\"dim.x\""),
         // as many as of the key
         (_, "columns") => Some("[\"b\"]"),
+        (_, "ours") => Some("\"sum(a)\""),
+        (_, "theirs") => Some("\"select 1\""),
         (_, "max_age") => Some("\"1h\""),
         _ => None,
     }
@@ -166,7 +168,9 @@ fn values(key: &Key) -> (Vec<String>, &'static [&'static str]) {
         (Kind::Duration, Built::DefaultOnly) => (owned(&["\"0\"", "\"0h\""]), &["\"2h\"", "0"]),
         (Kind::Flag, Built::DefaultOnly) => (owned(&["false"]), &["true", "\"false\""]),
         (Kind::Count, Built::DefaultOnly) => (owned(&["1"]), &["2", "0", "\"1\""]),
-        (Kind::Text, _) if key.name == "sql" && key.table == "checks" => (owned(&["\"select 1\""]), &["1", "[\"A\"]"]),
+        (Kind::Text, _) if key.name == "theirs" || key.name == "sql" && key.table == "checks" => {
+            (owned(&["\"select 1\""]), &["1", "[\"A\"]"])
+        }
         (Kind::Text, _) => (owned(&[if key.name == "sql" { "\"a.sql\"" } else { "\"A\"" }]), &["1", "[\"A\"]"]),
         (Kind::OneOf(words), _) => {
             (words.iter().map(|word| format!("\"{word}\"")).collect(), &["\"anything else\"", "true"])
@@ -207,6 +211,13 @@ fn values(key: &Key) -> (Vec<String>, &'static [&'static str]) {
                 "{ max = \"5%\", min = \"1%\" }",
             ],
         ),
+        (Kind::RowChange, _) => (
+            owned(&["\"-50%..+100%\"", "\"-100%..\"", "\"..+0.5%\"", "\"0%..+12345%\""]),
+            &["\"-50%\"", "\"50%..100%\"", "\"..\"", "\"-101%..\"", "50", "\"-5..+5\"", "\"\""],
+        ),
+        (Kind::Tolerance, _) => {
+            (owned(&["\"0\"", "\"0.01\"", "\"0.1%\"", "\"100%\""]), &["0", "\"-1\"", "\"101%\"", "\"1e3\"", "\"\""])
+        }
         (Kind::Bound, _) => (owned(&["0", "-1.5", "\"a\"", "2026-01-01"]), &["true", "[1]"]),
         (Kind::Values, _) => (
             owned(&["[\"a\"]", "[1, 2.5]", "[true, false]", "[2026-01-01]", "[1, \"1\"]"]),

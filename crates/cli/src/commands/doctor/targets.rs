@@ -30,11 +30,27 @@ pub(super) async fn check<'a>(patient: &Patient<'a>, report: &mut Report) -> Vec
                 for finding in &fitting.warnings {
                     report.fault("target", &Fault::of_finding(finding), name);
                 }
+                let checks =
+                    examiner.examine_checks(&loaded.job, &partition, &fitting.target, &patient.stop.token).await;
+                let checks_fit = match checks {
+                    Ok(missing) => {
+                        for finding in &missing {
+                            report.fault("source_privileges", &Fault::of_finding(finding), name);
+                        }
+                        missing.is_empty()
+                    }
+                    Err(error) => {
+                        for fault in &loaded.placed(error).0 {
+                            report.fault("checks", fault, name);
+                        }
+                        false
+                    }
+                };
                 match not_planned {
                     Some(why) => {
                         report.skipped("source_privileges", format!("{name}: the query was not planned: {why}"));
                     }
-                    None if grants.is_empty() && fitting.warnings.is_empty() => {
+                    None if grants.is_empty() && fitting.warnings.is_empty() && checks_fit => {
                         let table = loaded.job.target.readable();
                         report.ok("target", format!("{name}: the query fits {table}, and the role may do both"));
                     }

@@ -12,6 +12,7 @@ use thrice_runner::Job;
 pub(super) struct ChecksSql<'a> {
     job: &'a Job,
     compiled: Compiled,
+    table: TableName,
 }
 
 impl<'a> ChecksSql<'a> {
@@ -30,7 +31,7 @@ impl<'a> ChecksSql<'a> {
         };
         let mut checks = Check::always(&subject, job.allow_empty);
         checks.extend(job.checks.iter().cloned());
-        Some(Self { job, compiled: compile(&checks, &subject) })
+        Some(Self { job, compiled: compile(&checks, &subject), table: subject.table })
     }
 
     /// What its columns and values are, then the statement, ready for psql once the values are put in.
@@ -52,12 +53,28 @@ impl<'a> ChecksSql<'a> {
         }
         lines.extend(self.compiled.sql().lines().map(ToOwned::to_owned));
         lines.push(";".to_owned());
+        for check in &self.job.reconciliations {
+            let warns = if check.severity == thrice_checks::Severity::Warn { " (warn)" } else { "" };
+            let head = format!("-- {}{warns}: in the snapshot of the query, once the rows are staged", check.name);
+            lines.push(printable(&head));
+            if check.takes_interval() {
+                lines.push("-- $1, $2: first instant of the interval, and the first one after it".to_owned());
+            }
+            lines.extend(check.statement(&self.table).lines().map(ToOwned::to_owned));
+            lines.push(";".to_owned());
+        }
         lines
     }
 
     pub(super) fn json(&self) -> Value {
         let checks: Vec<&str> = self.compiled.checks().iter().map(|check| check.name.as_str()).collect();
-        json!({ "pipeline": self.job.name, "checks": checks, "sql": self.compiled.sql() })
+        let source: Value = self
+            .job
+            .reconciliations
+            .iter()
+            .map(|check| json!({ "check": check.name, "sql": check.statement(&self.table) }))
+            .collect();
+        json!({ "pipeline": self.job.name, "checks": checks, "sql": self.compiled.sql(), "source": source })
     }
 }
 
