@@ -206,12 +206,8 @@ at_each! {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_rollback_is_asked_for_again() -> Result<()> {
     let day = "select md5(string_agg(t::text, ' ' order by at, shop)) from k.t t where at >= '2025-09-01 18:15Z' and at < '2025-09-02 18:15Z'";
-    for strategy in ["keep_old_for = \"1d\"\n", MERGED] {
-        for point in failpoints::ALL {
-            let only_merged = [failpoints::PUBLISH_KEPT, failpoints::PUBLISH_UPDATED].contains(&point);
-            if only_merged && strategy != MERGED {
-                continue;
-            }
+    for (strategy, like) in [("keep_old_for = \"1d\"\n", REPLACED), (MERGED, MERGED), (SWAPPED, SWAPPED)] {
+        for point in failpoints::ALL.into_iter().filter(|point| passes(point, like)) {
             let bench = bench_of("15m", strategy).await?;
             let old = bench.db.value(day).await?;
             bench.db.execute("update k.src set v = v + 1000 where v % 3 = 0 and at >= '2025-09-01 18:15Z' and at < '2025-09-02 18:15Z'").await?;
