@@ -65,7 +65,8 @@
 //! # }
 //! ```
 //!
-//! A [strategy](PublishStrategy::PartitionSwap) that swaps has one step more before its publish, [`swap::prepare`].
+//! A [strategy](thrice_core::publish_strategy::PublishStrategy) that swaps has one step more before its publish,
+//! [`swap::prepare`](mod@swap::prepare).
 //!
 //! This crate holds no SQL of any ledger: what must share its transactions comes as [`Statement`]s from the caller.
 //! It never retries; [`error::PublishError`] says what a retry would need to know.

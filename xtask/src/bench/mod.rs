@@ -10,6 +10,7 @@ mod measure;
 mod report;
 mod scene;
 mod status;
+mod swap;
 mod throughput;
 
 use anyhow::{Result, bail};
@@ -26,9 +27,9 @@ pub(crate) struct Plan {
     days: Option<u32>,
 }
 
-const ALL: [&str; 6] = ["W1", "W2", "W3", "start", "status", "due"];
+const ALL: [&str; 7] = ["W1", "W2", "W3", "start", "status", "due", "swap"];
 
-/// `cargo xtask bench [W1 W2 W3 start status due] [--reps N] [--days N]`
+/// `cargo xtask bench [W1 W2 W3 start status due swap] [--reps N] [--days N]`
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let plan = parse(arguments)?;
     let scene = Scene::set(plan.what.iter().any(|what| what.starts_with('W')))?;
@@ -41,6 +42,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
             "W3" => report.add(cold::partition(&scene, &plan)?),
             "start" => cold::start(&scene, &plan)?.into_iter().for_each(|table| report.add(table)),
             "status" => report.add(status::measure(&scene, &plan)?),
+            "swap" => report.add(swap::lock(&scene, &plan)?),
             _ => report.add(due::measure(&scene, &plan)?),
         }
     }

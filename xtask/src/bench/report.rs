@@ -51,7 +51,7 @@ impl Table {
     fn text(&self) -> String {
         let mark = self.mark.as_ref().map(|Mark { ratio, most, .. }| {
             let verdict = if ratio <= most { "held" } else { "not held" };
-            format!("Mark: at most {most:.1}; measured {ratio:.2}: {verdict}.")
+            format!("Mark: at most {most}; measured {ratio:.2}: {verdict}.")
         });
         let mut parts = vec![format!("## {}", self.title), self.lines.join("\n")];
         parts.extend(mark);

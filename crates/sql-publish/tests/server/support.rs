@@ -342,7 +342,7 @@ impl<'a> Road<'a> {
         }
     }
 
-    pub(crate) fn swap_plan(&self, prepared: &Prepared, staged: &Staged, swap: &PreparedPartition) -> PublishPlan {
+    pub(crate) fn swap_plan(prepared: &Prepared, staged: &Staged, swap: &PreparedPartition) -> PublishPlan {
         let parts =
             Parts { target: &prepared.target, columns: &prepared.columns, staging: &staged.relation, keep: None };
         partition_swap::plan(&parts, swap)

@@ -118,7 +118,7 @@ async fn the_first_publish_of_an_interval_makes_and_attaches_its_partition() {
     let (prepared, staged, swap) = road.ready(&mut client, "1").await;
     assert_eq!(swap.replaces, None);
     reader.batch_execute("begin; select * from m.t").await.unwrap();
-    let plan = road.swap_plan(&prepared, &staged, &swap);
+    let plan = Road::swap_plan(&prepared, &staged, &swap);
     let done = committed(road.publish_plan(&mut client, &prepared, &staged, &plan, Gate::default(), &Quiet).await);
     assert_eq!((done.rows_deleted, done.rows_inserted), (0, 1));
     reader.batch_execute("commit").await.unwrap();
@@ -344,7 +344,7 @@ async fn what_changed_after_the_preparation_is_noticed() {
         let (prepared, staged, swap) = road.ready(client, attempt).await;
         client.batch_execute(&damage.replace("$p", &swap.table.to_string())).await.unwrap();
         let before = one(client, ALL).await;
-        let plan = road.swap_plan(&prepared, &staged, &swap);
+        let plan = Road::swap_plan(&prepared, &staged, &swap);
         match road.publish_plan(client, &prepared, &staged, &plan, Gate::default(), &Quiet).await {
             PublishOutcome::RolledBack(error) => {
                 assert_eq!(one(client, ALL).await, before, "nothing is published");
