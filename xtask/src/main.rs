@@ -35,6 +35,8 @@ const HELP: &str = "cargo xtask <command>
   demo [ARGS…]             build the command and run `thrice demo`; brings a server where none is installed
   test [--pg 15,18] [--suite NAME] [FILTER…]
                            unit, doc and snapshot tests once; integration suites and examples on each server version
+  matrix [--pg 15,16,17,18] [--suite NAME] [FILTER…]
+                           the integration suites on every server version
   ci [--no-test]           test, then fmt, clippy, docs, offline query data, cargo-deny
   cases DIR [NNN…] [--pg V] [-v]
                            bug cases through the real binary: setup, steps, expected rows
@@ -56,6 +58,7 @@ fn main() -> Result<()> {
     match arguments.first().map(String::as_str) {
         Some("demo") => demo::run(rest),
         Some("test") => test::run(rest),
+        Some("matrix") => test::matrix(rest),
         Some("ci") => ci::run(rest),
         Some("cases") => cases::run(rest),
         Some("real") => real::run(rest),

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::cluster::Cluster;
 use crate::process::cargo;
+use crate::server::MAJORS;
 use crate::steps::Steps;
 use crate::targets::Targets;
 use crate::{binary, examples, pg, psql_program, server};
@@ -21,6 +22,8 @@ struct Plan {
     versions: Vec<u32>,
     suite: Option<String>,
     filters: Vec<String>,
+    /// Nothing but what needs a server.
+    only_servers: bool,
 }
 
 impl Plan {
@@ -45,7 +48,15 @@ impl Plan {
 
 /// `cargo xtask test [--pg 15,18] [--suite NAME] [FILTER…]`
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    let plan = parse(arguments)?;
+    carry_out(&parse(arguments, &[15, 18])?)
+}
+
+/// `cargo xtask matrix [--pg 15,16,17,18] [--suite NAME] [FILTER…]`: the integration suites on every server version.
+pub(crate) fn matrix(arguments: &[String]) -> Result<()> {
+    carry_out(&Plan { only_servers: true, ..parse(arguments, &MAJORS)? })
+}
+
+fn carry_out(plan: &Plan) -> Result<()> {
     // servers first: where one cannot be had, that is known before the build
     let servers: Vec<_> = plan.versions.iter().map(|major| server::of_version(*major)).collect::<Result<_>>()?;
     let mut steps = Steps::default();
@@ -53,11 +64,11 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let binary = binary::keep("failpoints")?;
     let targets = Targets::read()?;
 
-    if plan.suite.is_none() {
+    if plan.suite.is_none() && !plan.only_servers {
         steps.run("unit tests", &mut plan.tests(&["--lib", "--bins"], &BTreeSet::new())?);
         steps.run("integration tests that need no server", &mut plan.tests(&[], &targets.plain_tests)?);
     }
-    if plan.whole() {
+    if plan.whole() && !plan.only_servers {
         steps.run("doc tests", cargo()?.args(["test", "-q", "--doc"]).args(SAME));
     }
     let suites = plan.suite.iter().cloned().collect();
@@ -79,8 +90,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     steps.finish()
 }
 
-fn parse(arguments: &[String]) -> Result<Plan> {
-    let mut plan = Plan { versions: vec![15, 18], suite: None, filters: Vec::new() };
+fn parse(arguments: &[String], versions: &[u32]) -> Result<Plan> {
+    let mut plan = Plan { versions: versions.to_vec(), suite: None, filters: Vec::new(), only_servers: false };
     let mut words = arguments.iter();
     while let Some(word) = words.next() {
         match word.as_str() {
@@ -101,7 +112,7 @@ mod unit {
     use super::*;
 
     fn plan(text: &str) -> Result<Plan> {
-        parse(&text.split_whitespace().map(ToOwned::to_owned).collect::<Vec<_>>())
+        parse(&text.split_whitespace().map(ToOwned::to_owned).collect::<Vec<_>>(), &[15, 18])
     }
 
     #[test]
