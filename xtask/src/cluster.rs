@@ -121,6 +121,11 @@ impl Cluster {
         format!("postgres://{login}@127.0.0.1:{}/{database}", self.port)
     }
 
+    /// Where the server writes its log.
+    pub(crate) fn log(&self) -> Result<PathBuf> {
+        log_of(&self.server)
+    }
+
     fn wait(&mut self) -> Result<()> {
         let begun = Instant::now();
         while begun.elapsed() < Duration::from_mins(1) {

@@ -41,7 +41,7 @@ const HELP: &str = "cargo xtask <command>
   cases DIR [NNN…] [--pg V] [-v]
                            bug cases through the real binary: setup, steps, expected rows
   real DIR [--pg V]        pipelines over public data against their checksums (needs psql and python3)
-  bench [W1 W2 W3 start status due swap] [--reps N] [--days N]
+  bench [W1 W2 W3 start status due swap merge compare checks] [--reps N] [--days N]
                            what the protocol costs, as ratios to plain SQL of the same run; all of it: docs/performance.md
   mutants [WORD]           break the line behind each promise, in a copy; its test must turn red
   pg list | pg fetch 15 16 17 18

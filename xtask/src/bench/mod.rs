@@ -9,7 +9,9 @@ mod figures;
 mod measure;
 mod report;
 mod scene;
+mod statements;
 mod status;
+mod strategies;
 mod swap;
 mod throughput;
 
@@ -27,9 +29,9 @@ pub(crate) struct Plan {
     days: Option<u32>,
 }
 
-const ALL: [&str; 7] = ["W1", "W2", "W3", "start", "status", "due", "swap"];
+const ALL: [&str; 10] = ["W1", "W2", "W3", "start", "status", "due", "swap", "merge", "compare", "checks"];
 
-/// `cargo xtask bench [W1 W2 W3 start status due swap] [--reps N] [--days N]`
+/// `cargo xtask bench [W1 W2 W3 start status due swap merge compare checks] [--reps N] [--days N]`
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let plan = parse(arguments)?;
     let scene = Scene::set(plan.what.iter().any(|what| what.starts_with('W')))?;
@@ -42,6 +44,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
             "W3" => report.add(cold::partition(&scene, &plan)?),
             "start" => cold::start(&scene, &plan)?.into_iter().for_each(|table| report.add(table)),
             "status" => report.add(status::measure(&scene, &plan)?),
+            "merge" => report.add(strategies::log_of_a_merge(&scene, &plan)?),
+            "compare" => report.add(strategies::comparison(&scene, &plan)?),
+            "checks" => report.add(strategies::checks(&scene, &plan)?),
             "swap" => report.add(swap::lock(&scene, &plan)?),
             _ => report.add(due::measure(&scene, &plan)?),
         }
