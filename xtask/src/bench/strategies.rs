@@ -105,7 +105,7 @@ expression = \"v >= n\"
 [[checks]]
 expression = \"length(note) = 32\"
 [[checks]]
-matches = { column = \"note\", pattern = \"^[0-9a-f]+$\" }
+null_rate = { column = \"kind\", max = \"0%\" }
 [[checks]]
 range = { column = \"day\", min = 2026-03-24, max = 2026-03-24 }
 ";
@@ -141,6 +141,10 @@ pub(crate) fn checks(scene: &Scene, plan: &Plan) -> Result<Table> {
     let mark = Mark { what: "ten checks to one aggregate".to_owned(), ratio: ratio.median, most: 1.5 };
     let title = "Ten checks of 1,000,000 staged rows: time of the statement on the server".to_owned();
     let mut table = Table::new(title, &["", "ms: least / median / greatest", "ratio"], mark);
+    table.note(
+        "A `matches` is as dear as the regular expression: one over 32 characters takes longer than all ten of these."
+            .to_owned(),
+    );
     table.row(&["one aggregate over all rows".to_owned(), Spread::of(&scanned).text(0), "1".to_owned()]);
     table.row(&["ten checks".to_owned(), Spread::of(&checked).text(0), ratio.text(2)]);
     Ok(table)
