@@ -54,6 +54,7 @@ async fn what_was_replaced_comes_back_with_its_checksum() -> Result<()> {
         bench.db.execute("insert into d.src values ('2026-03-24', 6, 66, 'again')").await?;
         bench.call(&format!("run t 2026-03-24 {AS_OF}"))?.expect_code(0);
         let third = bench.db.rows(ALL).await?;
+        bench.call("show t 2026-03-24")?.expect_code(0).expect_text("what it replaced is kept until");
         bench.call(&format!("run t 2026-03-24 {AS_OF}"))?.expect_code(0).expect_text("unchanged");
 
         bench.call(&format!("rollback t 2026-03-24 {AS_OF}"))?.expect_code(5).expect_error("TH0501");

@@ -7,7 +7,7 @@ select l.attempt_id, l.partition_id, l.pipeline_name, p.interval_key, p.interval
        l.started_at as "started_at!: Moment", l.staged_at as "staged_at!: MaybeMoment", l.validated_at as "validated_at!: MaybeMoment",
        l.finished_at as "finished_at!: MaybeMoment",
        r.kind as "receipt_kind?", r.rows_deleted as "rows_deleted?", r.rows_inserted as "rows_inserted?", r.rows_updated as "rows_updated?",
-       r.comparison as "comparison?"
+       r.comparison as "comparison?", r.history_expires_at as "history_expires_at!: MaybeMoment"
   from thrice.pipeline_run_ledger l
   join thrice.partitions p on p.partition_id = l.partition_id
   left join thrice.publications r on r.attempt_id = l.attempt_id

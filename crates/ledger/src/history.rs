@@ -56,6 +56,8 @@ pub struct RunRow {
     pub rows_updated: Option<i64>,
     /// Old rows against new ones, as the publish counted them.
     pub comparison: Option<Value>,
+    /// Until when the rows that the publish replaced are kept; `None`: they are not.
+    pub history_expires_at: Option<Timestamp>,
 }
 
 /// What a check found, as stored.

@@ -101,6 +101,7 @@ pub(crate) fn as_json(run: &RunRow) -> Value {
             "deleted": run.rows_deleted,
         },
         "comparison": run.comparison,
+        "replaced_rows_kept_until": run.history_expires_at.map(|at| at.to_string()),
         "checksum": run.checksum,
         "code_hash": code_hash(run),
         "trigger": run.trigger,

@@ -98,7 +98,11 @@ fn run_lines(run: &RunRow) -> Vec<String> {
     parts.extend(run.reason.as_ref().map(|reason| format!("\"{reason}\"")));
     let compared = run.comparison.as_ref().and_then(compared_line);
     let message = run.error_message.as_ref().map(|message| format!("    {message}"));
-    std::iter::once(parts.join("  ")).chain(compared).chain(message).collect()
+    let kept = run.history_expires_at.map(|until| {
+        let until = until.strftime("%Y-%m-%d %H:%M:%SZ");
+        format!("    what it replaced is kept until {until}: thrice rollback")
+    });
+    std::iter::once(parts.join("  ")).chain(compared).chain(kept).chain(message).collect()
 }
 
 /// `    100 → 101 rows   keys +1 ~3 -0 =97   total 12.00 → 13.50`: what a publish replaced, as its receipt says.
