@@ -74,7 +74,7 @@ async fn without_a_version_older_intervals_are_refused() -> Result<()> {
     assert_eq!(bench.db.rows(ALL).await?, END);
     bench.db.execute("update d.src set name = 'older' where no = 2").await?;
     let refused = bench.call(&format!("run t 2026-03-24 {AS_OF}"))?.expect_code(5).expect_error("TH0539");
-    assert!(refused.stderr().contains("2026-03-26"), "{}", refused.stderr());
+    assert!(refused.stderr().contains("2026-03-26 is published already"), "{}", refused.stderr());
     assert_eq!(bench.db.rows(ALL).await?, END);
     let newest = "select string_agg(kind, ' ' order by attempt_id) from thrice.publications";
     assert_eq!(bench.db.value(newest).await?, "publish publish publish unchanged");
@@ -128,5 +128,38 @@ async fn days_at_once_wait_for_the_target() -> Result<()> {
             left join d.t t on (t.id, t.no, t.name) = (s.id, s.no, s.name) where t.id is null";
         assert_eq!(bench.db.value(wrong).await?, "0");
     }
+    Ok(())
+}
+
+/// What is due is applied oldest first, and what fails holds back what comes after it.
+#[tokio::test(flavor = "multi_thread")]
+async fn without_a_version_due_intervals_run_in_their_order() -> Result<()> {
+    let bench = Bench::new("UTC", SETUP, &[pipeline("", LAST)]).await?;
+    bench.db.execute("update d.src set op = 'X' where no = 5").await?;
+    let held = bench.call(&format!("run {AS_OF}"))?.expect_code(4);
+    assert!(held.stderr().contains("1 later interval left"), "{}", held.stderr());
+    assert_eq!(bench.receipts().await?, ["2026-03-24|1|publish|2"]);
+    bench.db.execute("update d.src set op = 'I' where no = 5").await?;
+    bench.call(&format!("run t 2026-03-26 2026-03-25 {AS_OF}"))?.expect_code(0);
+    assert_eq!(bench.db.rows(ALL).await?, END);
+    // what would be made later is refused before
+    for wrong in ["[late_data]\nrevisit = [1]", ""] {
+        let mut text = pipeline(wrong, LAST);
+        if wrong.is_empty() {
+            text.toml = text.toml.replace("catch_up = \"all\"", "catch_up = 3");
+        }
+        bench.project.write(&text)?;
+        bench.call("lint")?.expect_code(2).expect_text("changes without a version are applied in their order");
+    }
+    Ok(())
+}
+
+/// A version that is no number and no time would put 9 behind 10.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_version_has_an_order() -> Result<()> {
+    let bench = Bench::new("UTC", SETUP, &[pipeline("version = \"name\"", SQL)]).await?;
+    bench.call("lint --db")?.expect_code(2).expect_text("target.version names name");
+    bench.project.write(&pipeline("version = \"id\"", SQL))?;
+    bench.call("lint")?.expect_code(2).expect_text("target.version");
     Ok(())
 }

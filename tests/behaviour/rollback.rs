@@ -217,3 +217,44 @@ async fn a_newer_publish_is_not_undone_unasked() -> Result<()> {
     assert_eq!(bench.db.rows("select distinct amount from d.t where day = '2026-03-24'").await?, ["77.00"]);
     Ok(())
 }
+
+/// What cannot be put back is said by a dry run too, and edits after the newest publish are replaced and told.
+#[tokio::test(flavor = "multi_thread")]
+async fn edits_by_hand_are_told_before_anything_is_written() -> Result<()> {
+    let bench = Bench::new("UTC", SETUP, &[days("keep_old_for = \"7d\"\n")]).await?;
+    bench.call(&format!("run {AS_OF}"))?.expect_code(0);
+    let first = bench.db.rows(ALL).await?;
+    bench.db.execute("update d.src set amount = 77").await?;
+    bench.call(&format!("run t 2026-03-24 {AS_OF}"))?.expect_code(0);
+    bench.db.execute("update d.t set amount = 888 where shop = 1 and day = '2026-03-24'").await?;
+    bench.call(&format!("rollback t 2026-03-24 --reason wrong --yes {AS_OF}"))?.expect_code(0).expect_error("TH0538");
+    assert_eq!(bench.db.rows(ALL).await?, first);
+    // run 2 with a row that it never published: no state to go back to
+    for more in ["--dry-run", "--yes"] {
+        bench
+            .call(&format!("rollback t 2026-03-24 --reason right {more} {AS_OF}"))?
+            .expect_code(5)
+            .expect_error("TH0522");
+    }
+    let kept = bench.call(&format!("diff t 2026-03-24 --against kept {AS_OF}"))?.expect_code(0);
+    assert!(kept.stderr().contains("the kept rows are not all those of run #2"), "{}", kept.stderr());
+    bench.call(&format!("close t 2026-03-24 --reason audited {AS_OF}"))?.expect_code(0);
+    let closed = bench.call(&format!("rollback t 2026-03-24 --to-attempt 2 --reason right --dry-run {AS_OF}"))?;
+    closed.expect_code(5).expect_error("TH0530").expect_text("thrice rollback t 2026-03-24 --reopen");
+    Ok(())
+}
+
+/// A column of the name that kept rows have themselves is refused before anything is published.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_column_named_as_kept_rows_name_theirs() -> Result<()> {
+    let bench = Bench::new("UTC", SETUP, &[days("keep_old_for = \"7d\"\n")]).await?;
+    bench.db.execute("alter table d.t rename note to thrice_replaced_by").await?;
+    bench.project.write(&PipelineText {
+        sql: "select day, shop, amount, note as thrice_replaced_by from d.src where day = :interval_date".to_owned(),
+        ..days("keep_old_for = \"7d\"\n")
+    })?;
+    bench.call("lint --db")?.expect_code(2).expect_text("has a column thrice_replaced_by");
+    bench.call(&format!("run t 2026-03-24 {AS_OF}"))?;
+    assert_eq!(bench.receipts().await?, Vec::<String>::new());
+    Ok(())
+}

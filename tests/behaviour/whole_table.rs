@@ -41,6 +41,7 @@ async fn a_whole_table_is_made_anew_by_name() -> Result<()> {
         }
         let status = bench.call("status t --json")?.expect_code(0).json()?;
         assert_eq!(status["pipelines"][0]["counts"]["final"], 1, "{status}");
+        assert_eq!(status["pipelines"][0]["fresh_to"], "table", "{status}");
         for command in ["show t table", "why t table", "intervals t", "ledger t", "lint t --db", "doctor"] {
             bench.call(command)?.expect_code(0);
         }

@@ -67,9 +67,11 @@ impl Tolerance {
                 format!("{apart} operator(pg_catalog.<=) {number}::pg_catalog.numeric")
             }
             // nothing is divided, so nothing is rounded
+            // of an infinite figure every share is infinite
             Self::Relative(share) => format!(
-                "({apart} operator(pg_catalog.*) 1000000::pg_catalog.numeric) operator(pg_catalog.<=) \
-                 (pg_catalog.abs(theirs.v) operator(pg_catalog.*) {}::pg_catalog.numeric)",
+                "(pg_catalog.abs(theirs.v) operator(pg_catalog.<) 'Infinity'::pg_catalog.numeric and \
+                 ({apart} operator(pg_catalog.*) 1000000::pg_catalog.numeric) operator(pg_catalog.<=) \
+                 (pg_catalog.abs(theirs.v) operator(pg_catalog.*) {}::pg_catalog.numeric))",
                 share.in_millionths()
             ),
         }

@@ -220,6 +220,11 @@ impl Fault {
 }
 
 impl Failed {
+    /// One problem of a run, which has no place in a file.
+    pub(crate) fn of(problem: thrice_runner::Problem) -> Self {
+        Self(vec![Fault::of_problem(&problem)])
+    }
+
     /// The exit of the whole.
     pub(crate) fn exit(&self) -> Exit {
         Exit::worst(self.0.iter().filter(|fault| !fault.warning).map(|fault| fault.exit))

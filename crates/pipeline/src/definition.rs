@@ -125,7 +125,30 @@ impl Definition {
             session,
             table_span,
         });
+        found.extend(definition.as_ref().and_then(Self::out_of_order));
         found.or(definition)
+    }
+
+    /// Changes without a version can only be applied in their order: nothing may be left for later or made again later.
+    fn out_of_order(&self) -> Option<Diagnostic> {
+        let in_order = self.target.strategy.takes_changes() && self.target.version.is_none();
+        let key = if self.interval.catch_up != CatchUp::All {
+            "interval.catch_up"
+        } else if !self.late_data.revisits().is_empty() {
+            "late_data.revisit"
+        } else {
+            return None;
+        };
+        in_order.then(|| {
+            Diagnostic::error(
+                ErrorCode::BadValue,
+                &self.file,
+                format!("`{key}`: changes without a version are applied in their order"),
+            )
+            .at(self.table_span.clone())
+            .why("an older change would be applied over a newer one of the same key")
+            .fix("target.version = \"…\"; or interval.catch_up = \"all\" and no revisits")
+        })
     }
 
     /// The intervals, without start and end.

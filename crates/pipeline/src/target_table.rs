@@ -112,6 +112,12 @@ pub(crate) fn read(root: &mut Reader<'_, '_>, grain: Option<&Grain>) -> Option<(
             reader.bad_value(field, message, "it changes with every publish: give it a column of its own");
         }
     }
+    if let (Some((key, field)), Some(version)) = (&key, &version)
+        && (key.contains(version) || operation.as_ref() == Some(version))
+    {
+        let message = "`target.version` is part of the key, or the operation";
+        reader.bad_value(field, message, "name a column that grows with every change of a key");
+    }
     reader.finish();
     let (table, field) = table?;
     let target = Target {

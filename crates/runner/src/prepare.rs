@@ -8,6 +8,7 @@ use thrice_core::reason::Reason;
 use thrice_core::schedule::Partition;
 use thrice_ledger::{Ledger, LedgerError, PipelineCut, PipelineRecord, Recut};
 use thrice_sql_publish::columns::{self, ColumnMap};
+use thrice_sql_publish::history;
 use thrice_sql_publish::target::{self, ExamineRequest, Target};
 use thrice_sql_publish::{CancellationToken, Finding, PublishError, access, query};
 use tokio_postgres::Client;
@@ -244,6 +245,12 @@ async fn examine(
         target::examine(client, &request, &timeouts, stop).await.map_err(|error| problem::of_publish(&error))?;
     let Some(target) = examination.target else { return Err(NotPrepared::Findings(examination.findings)) };
     let mut findings = examination.findings;
+    if !job.keep_old_for.is_zero() {
+        findings.extend(history::reserved_names(&target));
+        if findings.iter().any(Finding::is_error) {
+            return Err(NotPrepared::Findings(findings));
+        }
+    }
     let zone = job.schedule.zone();
     if let Err(error) = ColumnBounds::of(sample, zone, job.schedule.grain(), target.interval_column_type()) {
         return Err(problem::of_bounds(&error, job).into());

@@ -101,8 +101,22 @@ pub(crate) fn refused_without_reason() -> Problem {
     Problem::new(ErrorCode::Bug, "the target was refused, and no finding says why").class(FailureClass::Permanent)
 }
 
+/// Changes without a version, of an interval that is older than a published one.
+fn out_of_order(error: &PublishError) -> Problem {
+    let later = error.asserted().unwrap_or("a later interval");
+    Problem::new(
+        ErrorCode::OutOfOrder,
+        format!("{later} is published already, and changes of an older interval have no version"),
+    )
+    .why("an older change would be applied over a newer one of the same key")
+    .fix("name a column that grows with every change of a key: target.version")
+}
+
 /// A statement of a step failed; nothing is known of a retry yet.
 pub fn of_publish(error: &PublishError) -> Problem {
+    if error.sqlstate().is_some_and(|code| code.as_str() == "TH014") {
+        return out_of_order(error);
+    }
     let (code, what) = match error.kind() {
         ErrorKind::ExistingRows { rows } => {
             return existing_rows(*rows);

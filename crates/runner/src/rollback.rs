@@ -8,6 +8,7 @@ use thrice_core::column_bounds::ColumnBounds;
 use thrice_core::failure_class::FailureClass;
 use thrice_core::schedule::Partition;
 use thrice_ledger::{KeptReceipt, PipelineCut, data_plane};
+use thrice_sql_publish::checksum::Content;
 use thrice_sql_publish::columns::ColumnMap;
 use thrice_sql_publish::history::{self, HistoryTable, Undone};
 use thrice_sql_publish::query::UserQuery;
@@ -48,6 +49,18 @@ impl Rollback {
     /// The query that gives the rows.
     pub(crate) fn query(&self, target: &Target, bounds: &ColumnBounds) -> UserQuery {
         history::query(&self.history, target, &self.columns, bounds, &self.undone)
+    }
+
+    /// Whether these are the rows that come back.
+    ///
+    /// # Errors
+    /// [`Problem`]: they are not what the receipt says.
+    pub fn check(&self, content: &Content) -> Result<(), Problem> {
+        if content.rows == self.to.row_count && content.checksum == self.to.checksum {
+            Ok(())
+        } else {
+            Err(other_rows(self, content.rows))
+        }
     }
 
     /// Whether another receipt has come since this was planned.
@@ -163,7 +176,8 @@ impl<'r> Chain<'r> {
                 }
                 (None, _) => {
                     let what = format!("the rows that run #{} replaced were not kept", receipt.attempt_no);
-                    return Err(nothing_kept(what, "keep_old_for under [target] was 0 then").into());
+                    let fix = "publish it again from the corrected query or source; for the next time: keep_old_for = \"7d\" under [target]";
+                    return Err(nothing_kept(what, "keep_old_for under [target] was 0 then").fix(fix).into());
                 }
             };
             if relation.is_some_and(|relation| relation != kept) {
@@ -199,7 +213,7 @@ pub(crate) fn overtaken() -> Problem {
 }
 
 /// What was put together is not what the receipt says.
-pub(crate) fn other_rows(rollback: &Rollback, rows: i64) -> Problem {
+fn other_rows(rollback: &Rollback, rows: i64) -> Problem {
     let to = &rollback.to;
     let what = format!(
         "the kept rows are not those of run #{}: {rows} rows were put together, its receipt says {}{}",
@@ -208,8 +222,8 @@ pub(crate) fn other_rows(rollback: &Rollback, rows: i64) -> Problem {
         if rows == to.row_count { ", and they differ" } else { "" }
     );
     refused(ErrorCode::KeptRowsDiffer, what)
-        .why("somebody else has changed the interval since, or the kept rows")
-        .fix("run the partition again, which replaces all of it; then a rollback to that state is possible")
+        .why("somebody else has changed the interval in between, or the type of a column, so the old state is not all kept")
+        .fix("name another run: --to-attempt N; or publish the partition again from the corrected query or source")
 }
 
 #[cfg(test)]

@@ -19,7 +19,6 @@ use crate::failure::Failing;
 use crate::patience::on_data;
 use crate::problem;
 use crate::report::Problem;
-use crate::rollback::other_rows;
 use crate::runner::Runner;
 
 /// What a run found that may be published.
@@ -113,9 +112,7 @@ impl Runner {
         let Some(rollback) = &work.request.rollback else {
             return Err(Failing::problem(Problem::new(ErrorCode::Bug, "no rollback was asked for")));
         };
-        if staged.content.rows != rollback.to.row_count || staged.content.checksum != rollback.to.checksum {
-            return Err(Failing::problem(other_rows(rollback, staged.content.rows)));
-        }
+        rollback.check(&staged.content).map_err(Failing::problem)?;
         hit(failpoints::AFTER_CHECKS);
         let times = json!({
             "claim": millis(work.times.claim), "stage": millis(work.times.stage), "check": millis(begun.elapsed()),

@@ -241,6 +241,12 @@ impl PublishError {
         self.0.message()
     }
 
+    /// What an assertion of the caller's statements (SQLSTATE `TH…`) gave as its detail; it holds no row values.
+    pub fn asserted(&self) -> Option<&str> {
+        let db = self.0.db()?;
+        if db.code().code().starts_with("TH") { db.detail() } else { None }
+    }
+
     /// Everything the server said, row values included: message, DETAIL and HINT. Only for a terminal whose owner
     /// asked to see data.
     pub fn unredacted(&self) -> Option<String> {

@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+use thrice_core::code::ErrorCode;
 use thrice_core::column_bounds::ColumnBounds;
 use thrice_core::identifier::{Identifier, TableName};
 use tokio_postgres::{Client, types::Type};
@@ -14,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     columns::{self, ColumnMap},
     error::{ErrorKind, PublishError},
+    finding::Finding,
     open_transaction::{OpenTransaction, READ_COMMITTED, READ_ONLY},
     query::UserQuery,
     session::{Pins, Timeouts, get, pin},
@@ -82,6 +84,21 @@ impl fmt::Display for HistoryTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.0.schema.as_str(), self.0.table.as_str())
     }
+}
+
+/// Columns of a target whose names a table of kept rows has itself.
+pub fn reserved_names(target: &Target) -> Vec<Finding> {
+    let taken = target.columns.iter().filter(|column| [REPLACED_BY, WAS_THERE].contains(&column.name.as_str()));
+    taken
+        .map(|column| {
+            Finding::error(
+                ErrorCode::TargetKind,
+                format!("{} has a column {}, and keep_old_for is set", target.table.readable(), column.name.as_str()),
+                "the table of kept rows has a column of that name itself",
+                "rename the column, or leave keep_old_for out",
+            )
+        })
+        .collect()
 }
 
 /// Makes the table, where it is not there yet, and hands it over to `owner` as staging tables are.

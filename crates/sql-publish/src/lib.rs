@@ -74,6 +74,7 @@
 pub mod access;
 mod bounds;
 pub mod cancel;
+mod changed_keys;
 pub mod checksum;
 pub mod columns;
 mod comparison;

@@ -13,7 +13,7 @@ use tokio_postgres::{Client, Row, error::Severity, types::Type};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    bounds,
+    bounds, changed_keys,
     checksum::{self, Content},
     columns::ColumnMap,
     comparison,
@@ -395,14 +395,14 @@ async fn write_rows(
     asks.push((set_ours.ask(), None));
     asks.push(match &request.plan.reads_back {
         ReadBack::Interval => (Ask::again(checksum::READ, &look, &bounds), None),
-        ReadBack::Keys(text) => (Ask::repeated(request.staged.comes_again, READ_KEYS, text, &[]), None),
+        ReadBack::Keys(text) => (Ask::repeated(request.staged.comes_again, changed_keys::READ, text, &[]), None),
     });
 
     let mut answers = steps.ask_in_steps(&asks, request.probe).await?;
     let read = answers.pop().ok_or_else(|| PublishError::new(checksum::READ, ErrorKind::NoRow))?;
     let content = match &request.plan.reads_back {
         ReadBack::Interval => checksum::content(read)?,
-        ReadBack::Keys(_) => changes_are_there(request.staged, read)?,
+        ReadBack::Keys(_) => changed_keys::are_there(request.staged, read)?,
     };
     let (mut deleted, mut inserted, mut updated) = (0, 0, 0);
     for (step, answer) in plan.iter().zip(answers.drain(before_plan..)) {
@@ -418,24 +418,6 @@ async fn write_rows(
         (before, compared) = old_against_new(answers)?;
     }
     Ok(Rows { before, deleted, inserted, updated, content, comparison: compared })
-}
-
-const READ_KEYS: &str = "read the changed keys back";
-
-/// The staged changes, where the target has each of them.
-fn changes_are_there(staged: &Staged, answer: Answer) -> Result<Content, PublishError> {
-    let row = one_row(READ_KEYS, answer.rows)?;
-    let count = |at| get::<i64>(&row, at);
-    let (rows, keys, found, there) = (count(0)?, count(1)?, count(2)?, count(3)?);
-    if rows != staged.content.rows {
-        return Err(PublishError::new(READ_KEYS, ErrorKind::StagingNotWhole { relation: staged.relation.clone() }));
-    }
-    if found != keys || there != keys {
-        // two rows of one key are as wrong as none
-        let rows = if found == keys { there } else { found };
-        return Err(PublishError::new(READ_KEYS, ErrorKind::ReadBackDiffers { rows, staged: keys }));
-    }
-    Ok(staged.content.clone())
 }
 
 /// What the interval held, and how it differs from what is staged.

@@ -210,6 +210,8 @@ async fn look(steps: &Steps<'_>, request: &ExamineRequest) -> Result<Examination
         }
     }
     findings.extend(published_at_findings(request, &columns));
+    findings
+        .extend(columns.iter().zip(&base_types).filter_map(|(column, base)| version_finding(request, column, *base)));
 
     findings.extend(key_findings(request, &columns, &uniques.rows)?);
 
@@ -586,6 +588,32 @@ fn published_at_findings(request: &ExamineRequest, columns: &[TargetColumn]) -> 
         ));
     }
     findings
+}
+
+/// Versions are told apart by their order, which must be the one in which changes were made.
+fn version_finding(request: &ExamineRequest, column: &TargetColumn, base: Option<u32>) -> Option<Finding> {
+    const ORDERED: [Type; 10] = [
+        Type::INT2,
+        Type::INT4,
+        Type::INT8,
+        Type::NUMERIC,
+        Type::FLOAT4,
+        Type::FLOAT8,
+        Type::DATE,
+        Type::TIMESTAMP,
+        Type::TIMESTAMPTZ,
+        Type::UUID,
+    ];
+    let is_version = request.version.as_ref() == Some(&column.name);
+    let is_ordered = base.and_then(Type::from_oid).is_some_and(|of| ORDERED.contains(&of));
+    (is_version && !is_ordered).then(|| {
+        Finding::error(
+            ErrorCode::ColumnsDiffer,
+            format!("target.version names {}, which is of type {}", column.name.as_str(), column.type_name),
+            "the greater version wins, and text has \"9\" after \"10\"",
+            "a number or a time that grows with every change of a key",
+        )
+    })
 }
 
 fn key_findings(

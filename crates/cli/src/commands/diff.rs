@@ -72,7 +72,13 @@ pub(crate) async fn run(global: &Global, args: &Diff, output: Output) -> Outcome
             })
         })
         .await?;
-    if kept.is_some() {
+    if let Some(kept) = &kept {
+        if kept.check(&found.content).is_err() {
+            output.note(format!(
+                "warning: the kept rows are not all those of run #{}: somebody else has changed the interval in between",
+                kept.to.attempt_no
+            ));
+        }
         turn(&mut found);
     }
     let names: Vec<String> = columns.columns().iter().map(|name| name.as_str().to_owned()).collect();
@@ -149,7 +155,7 @@ fn lines(
 ) -> Vec<String> {
     let what = match kept {
         None => "published → recomputed".to_owned(),
-        Some(kept) => format!("run #{} → run #{}", kept.to.attempt_no, kept.from.attempt_no),
+        Some(kept) => format!("rows of run #{} → rows now (run #{})", kept.to.attempt_no, kept.from.attempt_no),
     };
     let mut lines = vec![format!("{}  {key}  {what}", loaded.job.name)];
     lines.extend(compared_line(&found.comparison));

@@ -4,10 +4,10 @@ use std::time::Instant;
 
 use serde_json::json;
 use thrice_core::code::ErrorCode;
-use thrice_runner::{Outcome as Ended, Rollback, RunRequest, Trigger};
+use thrice_runner::{Against, Examiner, Outcome as Ended, Rollback, RunRequest, Trigger};
 
 use crate::args::{Global, RollbackArgs};
-use crate::commands::run::{Lines, item, placed, sentence};
+use crate::commands::run::{Lines, edited, item, placed, sentence};
 use crate::commands::status::known;
 use crate::exit_code::Exit;
 use crate::fault::{Fault, Outcome};
@@ -38,8 +38,25 @@ pub(crate) async fn run(global: &Global, args: &RollbackArgs, output: Output) ->
         let what = format!("{} has published nothing that {} could go back to", loaded.job.name, partition.key);
         return Err(Fault::new(ErrorCode::NothingKept, what).fix("there is nothing to put back").into());
     };
+    let start = partition.interval.start();
+    let detail = runner.ledger().partition_detail(cut.pipeline_id, cut.interval_epoch, start).await?;
+    if let Some(closed_at) = detail.and_then(|detail| detail.partition.closed_at)
+        && !args.reopen
+    {
+        let (name, key) = (&loaded.job.name, &partition.key);
+        return Err(Fault::new(ErrorCode::Closed, format!("{name} {key} is closed since {closed_at}"))
+            .why("nothing changes a closed partition unasked")
+            .fix(format!("if it must change: thrice rollback {name} {key} --reopen --reason \"…\""))
+            .into());
+    }
     let planning = runner.plan_rollback(loaded.job.clone(), cut, partition, args.to_attempt, &stop.token);
     let (prepared, rollback) = Box::pin(planning).await.map_err(|error| loaded.placed(error))?;
+    // what cannot be put back is said before anybody is asked
+    let mut examiner = Examiner::new(runner.settings().clone());
+    let target = (&prepared.target, &prepared.columns);
+    let looking = examiner.diff(&loaded.job, target, partition, Against::Kept(&rollback), 0, &stop.token);
+    let kept = stop.or(async { Box::pin(looking).await.map_err(crate::fault::Failed::of) }).await?;
+    rollback.check(&kept.content).map_err(crate::fault::Failed::of)?;
     let question = question(&rollback);
     if args.dry_run {
         output.line(format!("would {question}; nothing was written"));
@@ -72,6 +89,9 @@ pub(crate) async fn run(global: &Global, args: &RollbackArgs, output: Output) ->
         Ended::Unchanged(_) | Ended::Failed(_) | Ended::Refused(_) | Ended::Held(_) | Ended::Unknown(_) => {
             output.line(sentence(&loaded.job.name, &report, begun.elapsed(), output.color));
         }
+    }
+    if let Some(found) = report.outcome.done().and_then(|done| done.edited_since_receipt) {
+        output.fault(&edited(loaded, partition, found));
     }
     if let Some(problem) = report.outcome.problem() {
         let mut fault = placed(loaded, partition, problem);

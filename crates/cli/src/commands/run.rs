@@ -18,7 +18,7 @@ use thrice_runner::{RunRequest, Runner, Trigger};
 use self::call::Call;
 pub(crate) use self::due::to_run;
 use self::due::{due, over, refuse_backfill, tell_left};
-pub(crate) use self::wording::{Lines, item, placed, sentence};
+pub(crate) use self::wording::{Lines, edited, item, placed, sentence};
 use crate::args::{Global, Run};
 use crate::commands::status::{known, statuses};
 use crate::database::Database;

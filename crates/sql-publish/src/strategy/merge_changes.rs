@@ -75,12 +75,11 @@ pub fn unchanged(parts: &Parts<'_>) -> PublishPlan {
 fn read_back(parts: &Parts<'_>) -> ReadBack {
     let Parts { target, columns, .. } = parts;
     let newest = newest(parts);
-    let has_it = match &target.version {
-        Some(version) => format!("t.{version} operator(pg_catalog.>=) s.{version}"),
-        None => {
-            let written = columns.columns().iter().filter_map(|name| target.column(name));
-            written.map(equal).collect::<Vec<_>>().join(" and ")
-        }
+    let has_it = if let Some(version) = &target.version {
+        format!("t.{version} operator(pg_catalog.>=) s.{version}")
+    } else {
+        let written = columns.columns().iter().filter_map(|name| target.column(name));
+        written.map(equal).collect::<Vec<_>>().join(" and ")
     };
     ReadBack::Keys(format!(
         "select (select pg_catalog.count(*) from {}), (select pg_catalog.count(*) from ({newest}) s), \

@@ -70,8 +70,23 @@ impl<'p> Call<'p> {
                 self.output.note(format!("{}  {} in {span}", loaded.job.name, count_of(count, "interval")));
             }
         }
-        for partition in partitions {
+        // changes without a version are applied in their order: what fails would be shut out by what comes after it
+        let in_order = loaded.job.strategy.takes_changes() && loaded.job.version.is_none();
+        let mut ordered: Vec<&Partition> = partitions.iter().collect();
+        if in_order {
+            ordered.sort_by_key(|partition| partition.interval.start());
+        }
+        for (nth, partition) in ordered.iter().copied().enumerate() {
             if stop.token.is_cancelled() {
+                break;
+            }
+            let failed = nth > 0 && self.exits.last().is_some_and(|exit| *exit != Exit::Ok);
+            if in_order && failed {
+                let rest = count_of(ordered.len() - nth, "later interval");
+                self.output.note(format!(
+                    "{}: {rest} left: changes without a version are applied in their order",
+                    loaded.job.name
+                ));
                 break;
             }
             let revisit =

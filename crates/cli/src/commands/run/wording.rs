@@ -168,7 +168,7 @@ pub(super) fn stopped_by(mut fault: Fault, stopped: Option<Exit>) -> Fault {
 }
 
 /// What a run replaced that it had not written.
-pub(super) fn edited(loaded: &Loaded, partition: &Partition, edited: Edited) -> Fault {
+pub(crate) fn edited(loaded: &Loaded, partition: &Partition, edited: Edited) -> Fault {
     let Edited { rows_before, receipt_rows } = edited;
     let held = if rows_before == receipt_rows {
         format!("the interval held {}, but not those of its receipt", count(rows_before, "row"))

@@ -102,6 +102,10 @@ impl History {
     /// Keys of the last one that is published without a gap from the first partition on, and of the newest published one.
     pub(super) fn fresh_to(&self, loaded: &Loaded) -> (Option<String>, Option<String>) {
         let key = |partition: Partition| partition.key.to_string();
+        if *loaded.job.schedule.grain() == thrice_core::grain::Grain::Table {
+            let table = self.seen.values().find(|seen| seen.status.is_published()).map(|seen| seen.key.clone());
+            return (table.clone(), table);
+        }
         let published = |at: &Timestamp| self.seen.get(at).is_some_and(|seen| seen.status.is_published());
         let mut fresh = loaded.due.start;
         loop {
