@@ -98,6 +98,12 @@ impl Definition {
         let checks = checks_table::read(&mut root, Known { grain: &grain, vars: &vars });
         // where the target is refused nothing is known of its key
         let has_key = target.as_ref().is_none_or(|(target, _)| !target.key.is_empty());
+        if let (Some((target, _)), Some(field)) = (&target, root.take("guards"))
+            && target.strategy.takes_changes()
+        {
+            let message = "`guards` are about rows that vanish or change, and changes name the rows that do";
+            root.bad_value(&field, message, "remove the table; a limit for the number of changes is a check of rows");
+        }
         let guards = guards_table::read(&mut root, has_key);
         let retry = limits_tables::retry(&mut root);
         let timeouts = limits_tables::timeouts(&mut root);

@@ -173,7 +173,7 @@ fn not_reserved(reader: &mut Reader<'_, '_>, table: &TableName, field: &Field<'_
 fn strategy(reader: &mut Reader<'_, '_>, grain: Option<&Grain>) -> Option<Strategy> {
     let found = reader.string("strategy");
     let written = found.as_ref().map_or("delete_insert", |(text, _)| *text);
-    let strategy = match (written, found) {
+    match (written, found) {
         ("delete_insert", _) | (_, None) => {
             only_complete(reader, written);
             Some(Strategy::DeleteInsert)
@@ -213,8 +213,7 @@ fn strategy(reader: &mut Reader<'_, '_>, grain: Option<&Grain>) -> Option<Strate
             reader.know("rows");
             None
         }
-    };
-    strategy
+    }
 }
 
 /// Rows that are not named stay, or go: a merge has to say which.

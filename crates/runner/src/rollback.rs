@@ -55,11 +55,11 @@ impl Rollback {
     ///
     /// # Errors
     /// [`Problem`]: they are not what the receipt says.
-    pub fn check(&self, content: &Content) -> Result<(), Problem> {
+    pub fn check(&self, content: &Content) -> Result<(), Box<Problem>> {
         if content.rows == self.to.row_count && content.checksum == self.to.checksum {
             Ok(())
         } else {
-            Err(other_rows(self, content.rows))
+            Err(Box::new(other_rows(self, content.rows)))
         }
     }
 

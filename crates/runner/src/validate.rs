@@ -112,7 +112,7 @@ impl Runner {
         let Some(rollback) = &work.request.rollback else {
             return Err(Failing::problem(Problem::new(ErrorCode::Bug, "no rollback was asked for")));
         };
-        rollback.check(&staged.content).map_err(Failing::problem)?;
+        rollback.check(&staged.content).map_err(|problem| Failing::problem(*problem))?;
         hit(failpoints::AFTER_CHECKS);
         let times = json!({
             "claim": millis(work.times.claim), "stage": millis(work.times.stage), "check": millis(begun.elapsed()),

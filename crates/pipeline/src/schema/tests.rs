@@ -112,7 +112,8 @@ fn with(key: &Key, value: &str) -> String {
     let of_changes = ["version", "operation"].contains(&key.name) && key.table == "target";
     let line = if of_changes || value == "\"changes\"" {
         let rows = if key.name == "rows" { "" } else { "rows = \"changes\"\n" };
-        format!("{line}strategy = \"merge\"\n{rows}key = [\"day\"]\n")
+        let version = if key.name == "version" { "" } else { "version = \"no\"\n" };
+        format!("{line}strategy = \"merge\"\n{rows}{version}key = [\"day\"]\n")
     } else {
         line
     };
@@ -279,10 +280,10 @@ fn what_is_missing_or_misspelt_is_refused() {
     for line in ["rows = \"complete\"\n", "key = [\"day\"]\n"] {
         both(File::Pipeline, &PIPELINE.replace("[target]\n", &merge.replace(line, "")), false);
     }
-    let changes = merge.replace("complete", "changes");
+    let changes = merge.replace("complete", "changes") + "version = \"no\"\n";
     both(File::Pipeline, &PIPELINE.replace("[target]\n", &changes), true);
+    both(File::Pipeline, &PIPELINE.replace("[target]\n", &format!("{changes}operation = \"op\"\n")), true);
     for line in ["version = \"v\"\n", "operation = \"op\"\n"] {
-        both(File::Pipeline, &PIPELINE.replace("[target]\n", &format!("{changes}{line}")), true);
         both(File::Pipeline, &PIPELINE.replace("[target]\n", &format!("{merge}{line}")), false);
         both(File::Pipeline, &PIPELINE.replace("[target]\n", &format!("[target]\n{line}")), false);
     }

@@ -120,7 +120,10 @@ impl Owned {
                 ErrorCode::PrivilegeMissing,
                 format!("the role {} does not own {}", self.role, table.readable()),
                 "partitions are detached and attached by the owner of the table",
-                format!("grant {owner} to {role};"),
+                format!(
+                    "give the table and its partitions to a role of their own, without login, and then: grant THAT_ROLE to {role}; \
+                     thrice grants --print shows how"
+                ),
             ));
         }
         for (may, name, quoted) in [(self.may_create, &self.role, &role), (self.owner_may_create, &self.owner, &owner)]
