@@ -221,8 +221,8 @@ impl Fault {
 
 impl Failed {
     /// One problem of a run, which has no place in a file.
-    pub(crate) fn of(problem: thrice_runner::Problem) -> Self {
-        Self(vec![Fault::of_problem(&problem)])
+    pub(crate) fn of(problem: &thrice_runner::Problem) -> Self {
+        Self(vec![Fault::of_problem(problem)])
     }
 
     /// The exit of the whole.

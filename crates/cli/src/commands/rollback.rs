@@ -55,8 +55,8 @@ pub(crate) async fn run(global: &Global, args: &RollbackArgs, output: Output) ->
     let mut examiner = Examiner::new(runner.settings().clone());
     let target = (&prepared.target, &prepared.columns);
     let looking = examiner.diff(&loaded.job, target, partition, Against::Kept(&rollback), 0, &stop.token);
-    let kept = stop.or(async { Box::pin(looking).await.map_err(crate::fault::Failed::of) }).await?;
-    rollback.check(&kept.content).map_err(|problem| crate::fault::Failed::of(*problem))?;
+    let kept = stop.or(async { Box::pin(looking).await.map_err(|problem| crate::fault::Failed::of(&problem)) }).await?;
+    rollback.check(&kept.content).map_err(|problem| crate::fault::Failed::of(&problem))?;
     let question = question(&rollback);
     if args.dry_run {
         output.line(format!("would {question}; nothing was written"));
