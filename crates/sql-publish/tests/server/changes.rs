@@ -17,9 +17,12 @@ const KEY: [&str; 1] = ["it's n"];
 fn committed(outcome: PublishOutcome) -> Published {
     match outcome {
         PublishOutcome::Committed(done) => done,
-        other => panic!("{other:?}"),
+        other @ (PublishOutcome::RolledBack(_) | PublishOutcome::Unknown { .. }) => panic!("{other:?}"),
     }
 }
+
+/// Key, version and value.
+type Change = (u32, u32, u32);
 
 /// Key to day, version and value.
 type Table = BTreeMap<u32, (u32, Option<u32>, u32)>;
@@ -58,7 +61,7 @@ async fn publish(client: &mut Client, road: &Road<'_>, attempt: &mut u32) -> Pub
     outcome
 }
 
-fn changing<'a>(query: &'a str, day_no: u32) -> Road<'a> {
+fn changing(query: &str, day_no: u32) -> Road<'_> {
     let mut road = Road::new("m.t", "day", query, day(&format!("2026-03-{day_no}")));
     (road.strategy, road.key, road.published_at) = (PublishStrategy::MergeChanges, &KEY, Some("at"));
     road
@@ -75,7 +78,7 @@ async fn random_change_sets_are_what_a_map_says() {
         let (mut dice, mut model) = (Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15)), Table::new());
         client.batch_execute("truncate m.t; insert into m.t values ('2026-03-01', 1, null, '9')").await.unwrap();
         model.insert(1, (1, None, 9));
-        let mut applied: Vec<(u32, Vec<(u32, u32, u32)>)> = Vec::new();
+        let mut applied: Vec<(u32, Vec<Change>)> = Vec::new();
         for step in 0..6 {
             let again = !applied.is_empty() && dice.below(3) == 0;
             let (day_no, rows) = if again {
