@@ -18,7 +18,8 @@ select o.rolname::text as owner, current_user::text as role, pg_has_role(c.relow
        array(select format('%I.%I', rn.nspname, r.relname) from pg_catalog.pg_constraint k
                join pg_catalog.pg_class r on r.oid = k.confrelid join pg_catalog.pg_namespace rn on rn.oid = r.relnamespace
               where k.conrelid = c.oid and k.contype = 'f' and k.conparentid = 0 and not has_table_privilege(r.oid, 'references')
-              order by 1) as not_to_be_referenced
+              order by 1) as not_to_be_referenced,
+       o.rolsuper as owner_is_superuser
   from pg_catalog.pg_class c
   join pg_catalog.pg_namespace n on n.oid = c.relnamespace
   join pg_catalog.pg_roles o on o.oid = c.relowner

@@ -96,6 +96,7 @@ struct Owned {
     default_partition: Option<String>,
     publications: Vec<String>,
     not_to_be_referenced: Vec<String>,
+    owner_is_superuser: bool,
 }
 
 impl Owned {
@@ -109,6 +110,7 @@ impl Owned {
             default_partition: get(row, 5)?,
             publications: get(row, 6)?,
             not_to_be_referenced: get(row, 7)?,
+            owner_is_superuser: get(row, 8)?,
         })
     }
 
@@ -120,10 +122,15 @@ impl Owned {
                 ErrorCode::PrivilegeMissing,
                 format!("the role {} does not own {}", self.role, table.readable()),
                 "partitions are detached and attached by the owner of the table",
-                format!(
-                    "give the table and its partitions to a role of their own, without login, and then: grant THAT_ROLE to {role}; \
-                     thrice grants --print shows how"
-                ),
+                // a worker that may do everything is worse than one that may do nothing
+                if self.owner_is_superuser {
+                    format!(
+                        "give the table and its partitions to a role of their own, without login, and grant that one to {role}: \
+                         thrice grants --print shows how"
+                    )
+                } else {
+                    format!("grant {owner} to {role};")
+                },
             ));
         }
         for (may, name, quoted) in [(self.may_create, &self.role, &role), (self.owner_may_create, &self.owner, &owner)]
