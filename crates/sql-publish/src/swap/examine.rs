@@ -87,6 +87,7 @@ pub(crate) async fn findings(steps: &Steps<'_>, seen: &Seen<'_>) -> Result<Vec<F
 }
 
 /// Who owns the target, and who else hears of its rows.
+#[expect(clippy::struct_excessive_bools, reason = "each is read from the catalog by itself")]
 struct Owned {
     owner: String,
     role: String,
