@@ -66,8 +66,7 @@ impl Tolerance {
             Self::Absolute(Decimal(number)) => {
                 format!("{apart} operator(pg_catalog.<=) {number}::pg_catalog.numeric")
             }
-            // nothing is divided, so nothing is rounded
-            // of an infinite figure every share is infinite
+            // nothing is divided, so nothing is rounded; of an infinite figure every share would be infinite
             Self::Relative(share) => format!(
                 "(pg_catalog.abs(theirs.v) operator(pg_catalog.<) 'Infinity'::pg_catalog.numeric and \
                  ({apart} operator(pg_catalog.*) 1000000::pg_catalog.numeric) operator(pg_catalog.<=) \

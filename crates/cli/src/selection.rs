@@ -53,6 +53,18 @@ pub(crate) fn whole_table(loaded: &Loaded) -> Option<Vec<Partition>> {
     table.map(|table| vec![table])
 }
 
+/// The one partition that a key names. `what` completes the refusal of more, such as "is shown".
+pub(crate) fn one(loaded: &Loaded, key: &String, as_of: Timestamp, what: &str) -> Outcome<Partition> {
+    let mut partitions = partitions(loaded, std::slice::from_ref(key), None, None, as_of)?;
+    match (partitions.pop(), partitions.len()) {
+        (Some(partition), 0) => Ok(partition),
+        (_, others) => {
+            let what = format!("{key} names {} intervals; one {what} at a time", others + 1);
+            Err(Fault::new(ErrorCode::BadKey, what).fix("one call for each of them").into())
+        }
+    }
+}
+
 fn from_stdin() -> Outcome<Vec<String>> {
     let text = std::io::read_to_string(std::io::stdin())
         .map_err(|error| Fault::new(ErrorCode::BadArgument, format!("standard input cannot be read: {error}")))?;

@@ -92,8 +92,6 @@ pub(crate) fn read(answer: Answer) -> Result<Value, PublishError> {
 }
 
 fn keys_of(target: &Target, table: &TableName, written: &[&TargetColumn], staging: &TableName, inside: &str) -> String {
-    let same_key: Vec<String> =
-        target.key.iter().map(|key| format!("s.{key} operator(pg_catalog.=) t.{key}")).collect();
     let equal: Vec<String> = written.iter().map(|column| equal(column)).collect();
     let equal = equal.join(" and ");
     let list: Vec<String> = written.iter().map(|column| column.name.to_string()).collect();
@@ -105,7 +103,7 @@ fn keys_of(target: &Target, table: &TableName, written: &[&TargetColumn], stagin
          pg_catalog.count(*) filter (where t.there and s.there and {equal}) as equal \
          from (select true as there, {list} from {table} t where {inside}) t \
          full join (select true as there, {list} from {staging} s) s on {})",
-        same_key.join(" and "),
+        target.same_key(),
     )
 }
 

@@ -132,11 +132,6 @@ async fn look(
     Ok(Difference { comparison, content: staged.content, columns: counts, samples })
 }
 
-fn same_key(target: &Target) -> String {
-    let same: Vec<String> = target.key.iter().map(|key| format!("s.{key} operator(pg_catalog.=) t.{key}")).collect();
-    same.join(" and ")
-}
-
 /// One row: for each column in how many rows of the same key it differs.
 fn of_columns(target: &Target, columns: &[&TargetColumn], staging: &TableName) -> String {
     let counts: Vec<String> = columns
@@ -147,7 +142,7 @@ fn of_columns(target: &Target, columns: &[&TargetColumn], staging: &TableName) -
         "select {} from {} t join {staging} s on {} where {}",
         counts.join(", "),
         target.table,
-        same_key(target),
+        target.same_key(),
         target.inside_of("t.")
     )
 }
@@ -172,7 +167,7 @@ fn of_rows(target: &Target, written: &[&TargetColumn], staging: &TableName, para
         printed("s"),
         target.table,
         target.inside_of("t."),
-        same_key(target),
+        target.same_key(),
         equal.join(" and "),
         order.join(", "),
         params + 1,

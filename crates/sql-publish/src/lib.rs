@@ -72,6 +72,7 @@
 //! It never retries; [`error::PublishError`] says what a retry would need to know.
 
 pub mod access;
+mod behind;
 mod bounds;
 pub mod cancel;
 mod changed_keys;
@@ -96,6 +97,7 @@ mod steps;
 pub mod strategy;
 pub mod swap;
 pub mod target;
+mod target_sql;
 pub mod value;
 
 pub use error::PublishError;

@@ -20,11 +20,7 @@ pub(crate) async fn run(global: &Global, args: &RollbackArgs, output: Output) ->
     let project = Project::load(&global.dir)?;
     let as_of = clock::as_of(global.as_of);
     let loaded = project.pipeline(&args.pipeline)?;
-    let partitions = selection::partitions(loaded, std::slice::from_ref(&args.key), None, None, as_of)?;
-    let [partition] = partitions.as_slice() else {
-        let what = format!("{} names {} intervals; one is put back at a time", args.key, partitions.len());
-        return Err(Fault::new(ErrorCode::BadKey, what).fix("one call for each of them").into());
-    };
+    let partition = &selection::one(loaded, &args.key, as_of, "is put back")?;
     let reason = selection::reason_for("rollback", args.reason.as_deref())?;
     let stop = Stop::listen(output);
     let opening = async {

@@ -7,10 +7,7 @@ use crate::probe;
 pub fn plan(parts: &Parts<'_>) -> PublishPlan {
     let Parts { target, columns, staging, .. } = parts;
     let table = &target.table;
-    let (published_at, now) = match &target.published_at {
-        Some(column) => (format!(", {column}"), ", pg_catalog.now()"),
-        None => (String::new(), ""),
-    };
+    let (published_at, now) = target.stamp();
     let order = if target.key.is_empty() { String::new() } else { format!(" order by {}", list(&target.key)) };
     let columns = columns.list("");
     PublishPlan {

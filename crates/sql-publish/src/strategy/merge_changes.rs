@@ -11,15 +11,12 @@ use crate::{comparison::equal, probe, target::TargetColumn};
 pub fn plan(parts: &Parts<'_>) -> PublishPlan {
     let Parts { target, columns, .. } = parts;
     let table = &target.table;
-    let (newest, same_key) = (newest(parts), same_key(parts));
+    let (newest, same_key) = (newest(parts), target.same_key());
     let written: Vec<&TargetColumn> = columns.columns().iter().filter_map(|name| target.column(name)).collect();
     let equal: Vec<String> = written.iter().map(|column| equal(column)).collect();
     let mut set: Vec<String> = written.iter().map(|column| format!("{0} = s.{0}", column.name)).collect();
     set.extend(target.published_at.as_ref().map(|column| format!("{column} = pg_catalog.now()")));
-    let (published_at, now) = match &target.published_at {
-        Some(column) => (format!(", {column}"), ", pg_catalog.now()"),
-        None => (String::new(), ""),
-    };
+    let (published_at, now) = target.stamp();
     let steps = vec![
         PlanStep {
             what: "update the rows that have changed",
@@ -87,9 +84,9 @@ fn read_back(parts: &Parts<'_>) -> ReadBack {
          (select pg_catalog.count(*) from {} t join ({newest}) s on {} where {has_it})",
         parts.staging,
         target.table,
-        same_key(parts),
+        target.same_key(),
         target.table,
-        same_key(parts),
+        target.same_key(),
     ))
 }
 
@@ -104,12 +101,6 @@ fn newest(parts: &Parts<'_>) -> String {
         }
         None => format!("select {written} from {staging}"),
     }
-}
-
-fn same_key(parts: &Parts<'_>) -> String {
-    let same: Vec<String> =
-        parts.target.key.iter().map(|key| format!("s.{key} operator(pg_catalog.=) t.{key}")).collect();
-    same.join(" and ")
 }
 
 /// That the row of the target is not newer. One without a version is older than any change.

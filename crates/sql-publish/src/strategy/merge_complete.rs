@@ -19,17 +19,12 @@ pub fn plan(parts: &Parts<'_>) -> PublishPlan {
     let Parts { target, columns, staging, keep } = parts;
     let table = &target.table;
     let inside = target.inside_of("t.");
-    let same_key: Vec<String> =
-        target.key.iter().map(|key| format!("s.{key} operator(pg_catalog.=) t.{key}")).collect();
-    let same_key = same_key.join(" and ");
+    let same_key = target.same_key();
     let written: Vec<&TargetColumn> = columns.columns().iter().filter_map(|name| target.column(name)).collect();
     let equal: Vec<String> = written.iter().map(|column| equal(column)).collect();
     let mut set: Vec<String> = written.iter().map(|column| format!("{0} = s.{0}", column.name)).collect();
     set.extend(target.published_at.as_ref().map(|column| format!("{column} = pg_catalog.now()")));
-    let (published_at, now) = match &target.published_at {
-        Some(column) => (format!(", {column}"), ", pg_catalog.now()"),
-        None => (String::new(), ""),
-    };
+    let (published_at, now) = target.stamp();
     let differ = format!("({}) is not true", equal.join(" and "));
     // what an update replaces no version before 18 returns
     let kept = keep.map(|keep| PlanStep {

@@ -187,10 +187,7 @@ async fn fill(steps: &mut Steps<'_>, request: &PrepareRequest<'_>, shape: &Shape
 
 /// In key order, so that the table is clustered by it.
 fn load(request: &PrepareRequest<'_>, table: &TableName) -> String {
-    let (published_at, now) = match &request.target.published_at {
-        Some(column) => (format!(", {column}"), ", pg_catalog.now()"),
-        None => (String::new(), ""),
-    };
+    let (published_at, now) = request.target.stamp();
     let key = &request.target.key;
     let order = if key.is_empty() { String::new() } else { format!(" order by {}", list(key)) };
     let columns = request.columns.list("");
