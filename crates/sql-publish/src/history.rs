@@ -19,6 +19,7 @@ use crate::{
     open_transaction::{OpenTransaction, READ_COMMITTED, READ_ONLY},
     query::UserQuery,
     session::{Pins, Timeouts, get, pin},
+    short_hash,
     statement::Statement,
     steps::Steps,
     target::Target,
@@ -39,32 +40,20 @@ pub(crate) const SETTING: &str = "thrice.history_of";
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct HistoryTable(TableName);
 
-const HASH_LENGTH: usize = 24;
-
 impl HistoryTable {
     /// The table for these columns of a target.
     pub fn of(target: &Target, columns: &ColumnMap) -> Result<Self, PublishError> {
-        let mut hasher = blake3::Hasher::new();
-        let mut add = |part: &str| {
-            hasher.update(&u64::try_from(part.len()).unwrap_or(u64::MAX).to_le_bytes());
-            hasher.update(part.as_bytes());
-        };
-        add(&target.table.to_string());
-        for column in columns.columns().iter().filter_map(|name| target.column(name)) {
-            add(column.name.as_str());
-            add(&column.type_name);
-        }
-        let hash = hasher.finalize().to_hex();
-        Self::with_hash(hash.get(..HASH_LENGTH).unwrap_or_default())
+        let table = target.table.to_string();
+        let described = columns.columns().iter().filter_map(|name| target.column(name));
+        let described = described.flat_map(|column| [column.name.as_str(), column.type_name.as_str()]);
+        Self::with_hash(&short_hash::of(std::iter::once(table.as_str()).chain(described)))
     }
 
     /// Reads a name back from a ledger. Anything else is refused, so that what is deleted from as history can only be that.
     pub fn parse(text: &str) -> Result<Self, PublishError> {
         let hash = text.strip_prefix(SCHEMA).and_then(|rest| rest.strip_prefix(".h_"));
         match hash {
-            Some(hash) if hash.len() == HASH_LENGTH && hash.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')) => {
-                Self::with_hash(hash)
-            }
+            Some(hash) if short_hash::is_one(hash) => Self::with_hash(hash),
             _ => Err(PublishError::new("read the name of a history table", ErrorKind::Driver)),
         }
     }
@@ -316,4 +305,26 @@ pub async fn sizes(
     };
     transaction.rollback().await.map_err(|error| PublishError::driver("end the reading transaction", error))?;
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_of_kept_rows_are_read_back() {
+        let name = "thrice_history.h_3f9446f9e4dde7e6eaac2092";
+        assert_eq!(HistoryTable::parse(name).unwrap().to_string(), name);
+        for text in [
+            "",
+            "public.orders",
+            "thrice_history.orders",
+            "thrice_history.h_",
+            "thrice_history.s_3f9446f9e4dde7e6eaac2092",
+            "thrice_staging.h_3f9446f9e4dde7e6eaac2092",
+            "thrice_history.h_3f9446f9e4dde7e6eaac2092; drop table x",
+        ] {
+            assert!(HistoryTable::parse(text).is_err(), "{text}");
+        }
+    }
 }

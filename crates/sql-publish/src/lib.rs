@@ -89,6 +89,7 @@ pub mod probe;
 pub mod publish;
 pub mod query;
 pub mod session;
+mod short_hash;
 pub mod staging;
 pub mod staging_mode;
 pub mod statement;

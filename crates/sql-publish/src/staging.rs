@@ -17,6 +17,7 @@ use crate::{
     probe::{self, Probe},
     query::UserQuery,
     session::{CheckPins, Pinned, Pins, Session, Timeouts, get, pin, pin_then},
+    short_hash,
     staging_mode::StagingMode,
     statement::Statement,
     statement_cache::StatementCache,
@@ -36,13 +37,7 @@ impl StagingName {
     /// The name for an attempt of a partition. `partition` and `attempt` may be any text that identifies them in this
     /// database, such as their numbers.
     pub fn of(partition: &str, attempt: &str) -> Result<Self, PublishError> {
-        let mut hasher = blake3::Hasher::new();
-        for part in [partition, attempt] {
-            hasher.update(&u64::try_from(part.len()).unwrap_or(u64::MAX).to_le_bytes());
-            hasher.update(part.as_bytes());
-        }
-        let hash = hasher.finalize().to_hex();
-        Self::with_name(&format!("s_{}", hash.get(..HASH_LENGTH).unwrap_or_default()))
+        Self::with_name(&format!("s_{}", short_hash::of([partition, attempt])))
     }
 
     /// The name of the table that a run of a swap prepares: `p_` and the run's number in its ledger, so that whoever finds one
@@ -60,11 +55,9 @@ impl StagingName {
     /// staging can only be staging.
     pub fn parse(text: &str) -> Result<Self, PublishError> {
         let name = text.strip_prefix(SCHEMA).and_then(|rest| rest.strip_prefix('.')).unwrap_or_default();
-        let is_hash =
-            |hash: &str| hash.len() == HASH_LENGTH && hash.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
         let is_number = |text: &str| text.parse().is_ok_and(|number: i64| number > 0 && number.to_string() == text);
         match name.split_once('_') {
-            Some(("s", hash)) if is_hash(hash) => Self::with_name(name),
+            Some(("s", hash)) if short_hash::is_one(hash) => Self::with_name(name),
             Some(("p", number)) if is_number(number) => Self::with_name(name),
             _ => Err(PublishError::new("read the name of a staging table", ErrorKind::Driver)),
         }
@@ -79,8 +72,6 @@ impl StagingName {
         &self.0
     }
 }
-
-const HASH_LENGTH: usize = 24;
 
 impl fmt::Display for StagingName {
     /// `thrice_staging.s_…`: needs no quotes, and is what the ledger stores.
